@@ -1,0 +1,1 @@
+"""Who reads and speaks: model clients, verifiers (how), stop policies (when)."""

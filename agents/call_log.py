@@ -1,0 +1,300 @@
+"""The call log: every question to a chat model goes through here, and equal ones are asked once, ever.
+
+A call's address is the SHA-256 of the canonical JSON of [model name, endpoint, parameters, messages, labels,
+sample].
+  - Equal calls in flight share one request (single-flight); if it fails, all who wait get that error, and if
+    one of them is cancelled the others still get the reply.
+  - Replies stored by earlier runs (`known`) come back through `fetch`, many keys at a time.
+  - Each use is recorded before its asker goes on, so a killed run loses nothing that was decided on.
+  - A failed call is recorded with its error and never served as a reply.
+A use served without a new request is recorded with cached = true: its tokens tell what the method reads, its
+cost is 0.
+"""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from agents.models import BudgetExceeded, FatalModelError, Message, Model, ModelError, Reply, canonical
+from corpora.errors import UsageError
+
+FETCH_WAIT = 0.003
+"""Seconds that a stored reply waits for company, so that the database is opened once for many."""
+LABEL_TOKENS = 4
+"""Output tokens that --dry-run expects of a one-word answer."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """What was asked so far. Tokens and cost are of new calls only, or would be in a dry run."""
+
+    calls: int = 0
+    """New requests to a model, failed ones among them."""
+    cached: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    """USD, of the calls whose price is known."""
+    unpriced: int = 0
+    """New calls whose cost is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One use of the log, and where it is accounted for."""
+
+    key: str
+    model: Model
+    messages: Sequence[Message]
+    labels: tuple[str, ...]
+    sample: int
+    role: str
+    thread_id: str
+    prompt_sha256: str
+
+
+def address(model: Model, messages: Sequence[Message], labels: tuple[str, ...] = (), sample: int = 0) -> str:
+    """The content address of a call: 64 hexadecimal digits."""
+    content = [model.name, model.endpoint, model.parameters, messages, labels, sample]
+    return hashlib.sha256(canonical(content).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class CallLog:
+    """Asks models, remembers what they said, and counts. One instance serves one event loop."""
+
+    def __init__(
+        self,
+        *,
+        known: set[str] | None = None,
+        fetch: Callable[[list[str]], Awaitable[dict[str, dict[str, Any]]]] | None = None,
+        record: Callable[[dict[str, Any]], None] | None = None,
+        max_cost: float | None = None,
+        dry_run: bool = False,
+        run_id: str = "",
+        models: Iterable[Model] = (),
+    ):
+        """Start a log.
+
+        Args:
+            known: addresses of calls whose replies `fetch` can bring.
+            fetch: addresses -> rows of the `calls` table, those that it finds.
+            record: takes one row of the `calls` table, as a dict of its columns; called once a use.
+            max_cost: USD that this log may spend; a call that might go over it is refused before it is made.
+            dry_run: count calls, tokens and cost, and answer with an empty text; nothing is asked or
+                recorded.
+            run_id: what the rows are recorded under.
+            models: the models that will be asked, where known: checked for a price if max_cost is given.
+
+        Raises:
+            UsageError: max_cost is given and a model's price is not known.
+        """
+        self.known = known if known is not None else set()
+        self.totals = Totals()
+        self.run_id, self.max_cost, self.dry_run = run_id, max_cost, dry_run
+        self._fetch, self._record = fetch, record
+        self._replies: dict[str, Reply] = {}
+        self._flights: dict[str, asyncio.Future[Reply | None]] = {}
+        self._wanted: dict[str, asyncio.Future[Reply | None]] = {}
+        self._fetches: set[asyncio.Task[None]] = set()
+        self._spent = self._reserved = 0.0
+        for model in models:
+            self._reserve(model, 0, 0)
+
+    async def ask(
+        self,
+        model: Model,
+        messages: Sequence[Message],
+        *,
+        role: str,
+        thread_id: str,
+        prompt_sha256: str,
+        labels: tuple[str, ...] = (),
+        sample: int = 0,
+    ) -> Reply:
+        """Return the model's reply: remembered, stored, in flight, or asked for now.
+
+        Raises:
+            ModelError: this call failed for good.
+            FatalModelError: no call can succeed.
+            BudgetExceeded: the call might cost more than is left.
+        """
+        key = address(model, messages, labels, sample)
+        question = _Question(key, model, messages, labels, sample, role, thread_id, prompt_sha256)
+        if self.dry_run:
+            return self._count(question)
+        reply = self._replies.get(key)
+        if reply is None and key in self.known and key not in self._flights:
+            reply = await self._stored(key)
+        while reply is None:
+            flight = self._flights.get(key)
+            if flight is None:
+                return await self._call(question)
+            try:
+                reply = await asyncio.shield(flight)
+            except (ModelError, FatalModelError) as error:
+                self._use(question, None, cached=True, error=str(error))
+                raise
+        self._use(question, reply, cached=True)
+        return reply
+
+    async def _call(self, question: _Question) -> Reply:
+        """Make a new call; it runs in the task of who asks first, and others wait for its future."""
+        model, key = question.model, question.key
+        reserved = 0.0
+        if self.max_cost is not None:
+            reserved = self._reserve(model, model.count_tokens(question.messages), model.max_tokens)
+        flight: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
+        self._flights[key] = flight
+        self._reserved += reserved
+        started = time.perf_counter()
+        self.totals.calls += 1
+        try:
+            reply = await model.complete(question.messages, labels=question.labels, sample=question.sample)
+        except (ModelError, FatalModelError) as error:
+            flight.set_exception(error)
+            flight.exception()  # looked at, in case nobody waits
+            self.totals.failed += 1
+            self._use(question, None, cached=False, error=str(error), seconds=time.perf_counter() - started)
+            raise
+        except BaseException:
+            flight.set_result(None)  # cancelled: whoever waits asks again
+            raise
+        finally:
+            del self._flights[key]
+            self._reserved -= reserved
+        self._replies[key] = reply
+        flight.set_result(reply)
+        cost = self._use(question, reply, cached=False)
+        # an endpoint that tells no tokens must not spend for nothing: what it may have cost at most counts
+        self._spent += reserved if cost is None else cost
+        return reply
+
+    def _reserve(self, model: Model, input_tokens: int, output_tokens: int) -> float:
+        """What a call may cost at most, if it may still be made."""
+        if self.max_cost is None:
+            return 0.0
+        cost = model.cost(input_tokens, output_tokens)
+        if cost is None:
+            raise UsageError(f"--max-cost needs the price of {model.name}: give --price (USD per million tokens)")
+        if self._spent + self._reserved + cost > self.max_cost:
+            spent = f"{self._spent:.4f} of {self.max_cost:.4f} USD spent"
+            raise BudgetExceeded(f"--max-cost reached: {spent}, and the next call may cost {cost:.4f}")
+        return cost
+
+    async def _stored(self, key: str) -> Reply | None:
+        """Fetch a known reply, with whatever else is wanted in the same few milliseconds."""
+        if self._fetch is None:
+            return None
+        if key not in self._wanted:
+            if not self._wanted:
+                task = asyncio.create_task(self._fetch_wanted())
+                self._fetches.add(task)
+                task.add_done_callback(self._fetches.discard)
+            self._wanted[key] = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(self._wanted[key])
+
+    async def _fetch_wanted(self) -> None:
+        assert self._fetch is not None
+        await asyncio.sleep(FETCH_WAIT)
+        wanted, self._wanted = self._wanted, {}
+        try:
+            rows = await self._fetch(list(wanted))
+            replies = {key: _reply_of(row) for key, row in rows.items()}
+        except Exception as error:
+            for future in wanted.values():
+                future.set_exception(error)
+                future.exception()  # looked at, in case nobody waits any more
+            return
+        self._replies |= replies
+        for key, future in wanted.items():
+            future.set_result(replies.get(key))
+
+    def _count(self, question: _Question) -> Reply:
+        """A dry run's use of the log."""
+        if question.key in self._replies or question.key in self.known:
+            self.totals.cached += 1
+            return Reply("")
+        self._replies[question.key] = reply = Reply("")
+        input_tokens = question.model.count_tokens(question.messages)
+        output_tokens = LABEL_TOKENS if question.labels else question.model.max_tokens
+        self.totals.calls += 1
+        self._add(question.model, input_tokens, output_tokens)
+        return reply
+
+    def _add(self, model: Model, input_tokens: int | None, output_tokens: int | None) -> float | None:
+        """Add a new call's tokens to the totals; return its cost, None if that is not known."""
+        known = input_tokens is not None and output_tokens is not None
+        cost = model.cost(input_tokens or 0, output_tokens or 0) if known else None
+        self.totals.input_tokens += input_tokens or 0
+        self.totals.output_tokens += output_tokens or 0
+        self.totals.cost += cost or 0.0
+        self.totals.unpriced += cost is None
+        return cost
+
+    def _use(
+        self,
+        question: _Question,
+        reply: Reply | None,
+        *,
+        cached: bool,
+        error: str | None = None,
+        seconds: float = 0.0,
+    ) -> float | None:
+        """Count and record one use; return its cost, None if that is not known."""
+        cost: float | None = 0.0
+        if cached:
+            self.totals.cached += error is None
+        elif reply is not None:
+            cost = self._add(question.model, reply.input_tokens, reply.output_tokens)
+            seconds = reply.seconds
+        if self._record is None:
+            return cost
+        self._record(
+            {
+                "run_id": self.run_id,
+                "thread_id": question.thread_id,
+                "key": question.key,
+                "cached": cached,
+                "role": question.role,
+                "model": question.model.name,
+                "endpoint": question.model.endpoint,
+                "parameters": canonical(question.model.parameters),
+                "prompt_sha256": question.prompt_sha256,
+                "request": None if cached else canonical(question.messages),
+                "reply": None if cached or reply is None else _reply_json(reply),
+                "input_tokens": reply and reply.input_tokens,
+                "output_tokens": reply and reply.output_tokens,
+                "cost": cost,
+                "seconds": seconds,
+                "created": datetime.now(UTC).isoformat(),
+                "error": error,
+            }
+        )
+        return cost
+
+
+def _reply_json(reply: Reply) -> str:
+    return canonical(
+        {
+            "text": reply.text,
+            "label_probabilities": reply.label_probabilities,
+            "probability_method": reply.probability_method,
+        }
+    )
+
+
+def _reply_of(row: dict[str, Any]) -> Reply:
+    """A stored row's reply."""
+    content = row["reply"] if isinstance(row["reply"], dict) else json.loads(row["reply"])
+    return Reply(
+        **content,
+        input_tokens=row["input_tokens"],
+        output_tokens=row["output_tokens"],
+        seconds=row["seconds"],
+    )

@@ -1,0 +1,228 @@
+"""`hf:PATH-OR-NAME`: a chat model of transformers in this process, through langchain-huggingface.
+
+`ChatHuggingFace` has no async over a local pipeline, echoes the prompt and starts it with two BOS tokens; so
+the chat template is applied here and LangChain's `HuggingFacePipeline` generates. Requests that arrive within
+a few milliseconds, or while another batch is running, are run as one padded batch in a worker thread. Where
+labels are given nothing is generated: the likeliest label is the answer (agents/likelihood.py).
+
+Text in a message that spells one of the tokenizer's special tokens is broken up, so that no post can end its
+message. What is loaded, and what is not, is in agents/local_weights.py.
+"""
+
+import asyncio
+import copy
+import hashlib
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agents.likelihood import label_log_likelihoods, normalised
+from agents.local_weights import fingerprint, load, text_pipeline
+from agents.models import Message, ModelError, ModelSettings, Reply
+
+GATHER = 0.004
+"""Seconds that the first request of a batch waits for others."""
+BATCH_TOKENS = 32_768
+"""Longest batch: rows times the longest prompt."""
+
+
+@dataclass(slots=True)
+class _Request:
+    prompt: str
+    ids: list[int]
+    labels: tuple[str, ...]
+    sample: int
+    future: asyncio.Future[Reply]
+
+
+class LocalChat:
+    """A causal language model with its tokenizer, on the GPU if there is one."""
+
+    endpoint = "in process"
+
+    def __init__(self, path: str, settings: ModelSettings):
+        self._model, self._tokenizer = load(path)
+        # a fast tokenizer must not be used by two threads at once: one for counting, one for the worker
+        self._worker_tokenizer = copy.deepcopy(self._tokenizer)
+        self._pipeline = text_pipeline(self._model, self._worker_tokenizer, settings.batch_size)
+        self._special = [t for t in self._tokenizer.all_special_tokens if len(t) > 2]
+        limits = [
+            self._tokenizer.model_max_length,
+            getattr(self._model.config, "max_position_embeddings", None),
+        ]
+        context = min(limit for limit in limits if limit)
+        self.max_tokens = min(settings.max_tokens, context // 4)
+        self.max_prompt_tokens = min(settings.max_prompt_tokens, context - self.max_tokens)
+        self.name = f"hf:{path}"
+        self.parameters: dict[str, Any] = {
+            "temperature": settings.temperature,
+            "max_tokens": self.max_tokens,
+            "dtype": str(self._model.dtype).removeprefix("torch."),
+            "weights": self._model.config._commit_hash or fingerprint(Path(path)),
+        }
+        self._batch_size = settings.batch_size
+        self._queue: list[_Request] = []
+        self._worker: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="local-model")
+
+    async def complete(self, messages: Sequence[Message], *, labels: tuple[str, ...] = (), sample: int = 0) -> Reply:
+        """Ask for one reply; see agents.models.Model."""
+        prompt = self._render(messages)
+        ids = self._encode(self._tokenizer, prompt)
+        if len(ids) > self.max_prompt_tokens:
+            raise ModelError(f"a prompt of {len(ids)} tokens; {self.name} reads {self.max_prompt_tokens}")
+        request = _Request(prompt, ids, labels, sample, asyncio.get_running_loop().create_future())
+        self._queue.append(request)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        return await request.future
+
+    async def _work(self) -> None:
+        """Run batches until nobody waits."""
+        await asyncio.sleep(GATHER)
+        while batch := self._take():
+            running = asyncio.get_running_loop().run_in_executor(self._thread, self._run, batch)
+            try:
+                replies: list[Reply | Exception] = await running
+            except Exception as error:  # a bug reaches those who asked, not only this task
+                replies = [error] * len(batch)
+            for request, reply in zip(batch, replies, strict=True):
+                if request.future.done():
+                    continue
+                if isinstance(reply, Exception):
+                    request.future.set_exception(reply)
+                else:
+                    request.future.set_result(reply)
+
+    def _take(self) -> list[_Request]:
+        """The next batch: requests of one kind, in the order of arrival, as many as will fit."""
+        waiting = [request for request in self._queue if not request.future.done()]
+        batch: list[_Request] = []
+        for request in waiting:
+            longest = max(len(other.ids) for other in [*batch, request])
+            fits = len(batch) < self._batch_size and longest * (len(batch) + 1) <= BATCH_TOKENS
+            if not batch or (fits and request.labels == batch[0].labels):
+                batch.append(request)
+        self._queue = [request for request in waiting if request not in batch]
+        return batch
+
+    def _run(self, batch: list[_Request]) -> list[Reply | Exception]:
+        """Run a batch, in the worker thread; in halves if it does not fit into memory."""
+        import torch
+
+        started = time.perf_counter()
+        try:
+            replies = self._score(batch) if batch[0].labels else self._generate(batch)
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            if len(batch) == 1:
+                return [ModelError(f"out of memory with a prompt of {len(batch[0].ids)} tokens")]
+            half = len(batch) // 2
+            return self._run(batch[:half]) + self._run(batch[half:])
+        seconds = (time.perf_counter() - started) / len(batch)
+        return [replace(reply, seconds=seconds) for reply in replies]
+
+    def _score(self, batch: list[_Request]) -> list[Reply]:
+        """Choose the likeliest label for each prompt."""
+        prompts, continuations = [], []
+        for request in batch:
+            # without a chat template the answer follows a colon, and a word there begins with its space
+            space = "" if self._tokenizer.chat_template else " "
+            texts = [request.prompt + space + label for label in request.labels]
+            wholes = [self._encode(self._worker_tokenizer, text) for text in texts]
+            shared = min(_common(request.ids, whole[:-1]) for whole in wholes)  # text may merge with the label
+            prompts.append(request.ids[:shared])
+            continuations.append([whole[shared:] for whole in wholes])
+        scores = label_log_likelihoods(self._model, prompts, continuations, self._worker_tokenizer.pad_token_id)
+        replies = []
+        for request, row in zip(batch, scores.softmax(-1).tolist(), strict=True):
+            odds = normalised(dict(zip(request.labels, row, strict=True)))
+            best = request.labels[row.index(max(row))]
+            replies.append(Reply(best, odds, "log-likelihood", len(request.ids), 0))
+        return replies
+
+    def _generate(self, batch: list[_Request]) -> list[Reply]:
+        """Generate a reply for each prompt."""
+        import torch
+
+        temperature = self.parameters["temperature"]
+        sampling: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        if temperature:
+            sampling = {"do_sample": True, "temperature": temperature, "top_p": 1.0, "top_k": 0}
+        options = {"max_new_tokens": self.max_tokens, "return_full_text": False, "add_special_tokens": False}
+        content = "\n".join(f"{request.sample} {request.prompt}" for request in batch)
+        devices = [self._model.device] if self._model.device.type == "cuda" else []
+        with torch.random.fork_rng(devices):
+            torch.manual_seed(int.from_bytes(hashlib.sha256(content.encode()).digest()[:8]) >> 1)
+            result = self._pipeline.generate(
+                [request.prompt for request in batch], pipeline_kwargs={**options, **sampling}
+            )
+        replies = []
+        for request, (generation, *_) in zip(batch, result.generations, strict=True):
+            # LangChain passes the text on, not its tokens: they are counted by encoding it again
+            output_tokens = min(len(self._encode(self._worker_tokenizer, generation.text)), self.max_tokens)
+            replies.append(Reply(generation.text.strip(), None, None, len(request.ids), output_tokens))
+        return replies
+
+    def _render(self, messages: Sequence[Message]) -> str:
+        """The messages as one text that ends where the reply begins."""
+        safe = [{**message, "content": self._defuse(message["content"])} for message in messages]
+        if not self._tokenizer.chat_template:
+            texts = [("Answer: " if m["role"] == "assistant" else "") + m["content"] for m in safe]
+            return (self._tokenizer.bos_token or "") + "\n\n".join([*texts, "Answer:"])
+        if safe[0]["role"] == "system" and not self._knows_system(safe):
+            first = {"role": "user", "content": f"{safe[0]['content']}\n\n{safe[1]['content']}"}
+            safe = [first, *safe[2:]]
+        return self._template(safe)
+
+    def _template(self, messages: list[Message]) -> str:
+        text: str = self._tokenizer.apply_chat_template(
+            messages,
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=False,  # templates that know no such switch ignore it
+        )
+        return text
+
+    def _knows_system(self, messages: list[Message]) -> bool:
+        from jinja2 import TemplateError
+
+        try:
+            return messages[0]["content"].strip() in self._template(messages)
+        except TemplateError:  # some templates refuse the role
+            return False
+
+    def _defuse(self, text: str) -> str:
+        for token in self._special:
+            text = text.replace(token, f"{token[0]} {token[1:]}")
+        return text
+
+    @staticmethod
+    def _encode(tokenizer: Any, text: str) -> list[int]:
+        ids: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
+
+    def count_text(self, text: str) -> int:
+        """Tokens of a text."""
+        return len(self._encode(self._tokenizer, text))
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Tokens of a prompt."""
+        return self.count_text(self._render(messages))
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        """Nothing."""
+        return 0.0
+
+    async def close(self) -> None:
+        """Let the worker thread end."""
+        self._thread.shutdown(wait=False)
+
+
+def _common(left: Sequence[int], right: Sequence[int]) -> int:
+    """Length of the shared beginning."""
+    pairs = zip(left, right, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))

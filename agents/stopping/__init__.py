@@ -1,0 +1,1 @@
+"""When to decide: one file a stop policy."""

@@ -1,0 +1,56 @@
+"""Stop policies that look at nothing but a count or a clock: the baselines of every early-detection paper."""
+
+from dataclasses import dataclass
+
+from corpora.errors import UsageError
+from corpora.thread import ClaimThread
+
+
+@dataclass(frozen=True, slots=True)
+class AfterPosts:
+    """Stop after n posts; None reads to the end."""
+
+    n: int | None
+    deadline: float | None = None
+
+    async def __call__(self, prefix: ClaimThread) -> float:
+        """1.0 from the n-th post on."""
+        return float(self.n is not None and len(prefix.posts) >= self.n)
+
+
+@dataclass(frozen=True, slots=True)
+class AfterHours:
+    """Stop when the clock says so: everything posted up to then has been read, and nothing after."""
+
+    deadline: float | None
+    """Seconds after the source post."""
+
+    async def __call__(self, prefix: ClaimThread) -> float:
+        """Never stops at a post; the deadline does, between two posts.
+
+        Raises:
+            UsageError: the corpus gives no times.
+        """
+        if prefix.posts[-1].seconds is None:
+            raise UsageError(f"thread {prefix.id} has no times, so hours mean nothing in it: use --when posts:N")
+        return 0.0
+
+
+def after_posts(argument: str) -> AfterPosts:
+    """`posts:N` or `posts:all`."""
+    if argument == "all":
+        return AfterPosts(None)
+    if not argument.isascii() or not argument.isdigit() or int(argument) < 1:
+        raise UsageError(f"posts:{argument}: want a whole number from 1, or all (posts:20, posts:10,20,all)")
+    return AfterPosts(int(argument))
+
+
+def after_hours(argument: str) -> AfterHours:
+    """`hours:H`; H may be a fraction."""
+    try:
+        hours = float(argument)
+    except ValueError:
+        hours = -1.0
+    if not 0 <= hours < float("inf"):
+        raise UsageError(f"hours:{argument}: want a number of hours (hours:12, hours:0.5, hours:1,6,12)")
+    return AfterHours(hours * 3600)

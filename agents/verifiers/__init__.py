@@ -1,0 +1,1 @@
+"""How to decide: one file a verifier that is one step."""

@@ -1,0 +1,123 @@
+"""One question with two answers, asked of a chat model: what `direct` and `vanilla` have in common."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import get_args
+
+import prompts
+from agents.call_log import CallLog
+from agents.models import Message, Model, Reply
+from agents.replies import read_label, shorten
+from agents.verdict import Verdict
+from corpora.errors import UsageError
+from corpora.labels import LabelSet
+from corpora.thread import Language
+
+
+def check(name: str, label_set: LabelSet, model: Model, samples: int) -> None:
+    """Refuse a task that a question with two answers cannot settle, and samples that cannot differ.
+
+    Raises:
+        UsageError: the label set has not two labels, or samples are asked for at temperature 0.
+    """
+    if not label_set.binary:
+        classes = ", ".join(label_set.labels)
+        raise UsageError(f"{name} answers with one of two labels, not of {classes}: choose a binary task with --labels")
+    if samples < 1 or (samples > 1 and model.parameters.get("temperature") == 0):
+        raise UsageError("several samples need a temperature above 0, or they are all the same")
+
+
+def load_prompts(name: str, places: set[str], directory: Path | None) -> dict[Language, prompts.Prompt]:
+    """Load a prompt in every language, and check that it has these places: a replaced file may not.
+
+    Raises:
+        UsageError: one of the files cannot be used.
+    """
+    loaded: dict[Language, prompts.Prompt] = {}
+    for language in get_args(Language):
+        try:
+            loaded[language] = prompts.load(name, language, directory)
+            loaded[language].render(**dict.fromkeys(places, ""))
+        except prompts.PromptError as error:
+            raise UsageError(str(error)) from error
+    return loaded
+
+
+def room_for_posts(model: Model, prompt: prompts.Prompt) -> int:
+    """Tokens that the posts may have, so that the instructions and the question are never cut."""
+    return model.max_prompt_tokens - model.count_tokens(prompt.render(**dict.fromkeys(prompt.identifiers, "")))
+
+
+async def ask(
+    log: CallLog,
+    model: Model,
+    messages: Sequence[Message],
+    *,
+    words: tuple[str, str],
+    label_set: LabelSet,
+    role: str,
+    thread_id: str,
+    prompt_sha256: str,
+    samples: int = 1,
+) -> Verdict:
+    """Ask, and read the answer as a verdict.
+
+    With one sample, or where the model gives label probabilities, one call decides. Else `samples` calls
+    vote; a tie is an abstention, and the probabilities are the shares of the calls that gave a label.
+
+    Args:
+        log: where the calls go through.
+        model: whom to ask.
+        messages: the prompt.
+        words: the label words, in the order of the label set: words[0] means label_set.labels[0].
+        label_set: what they mean.
+        role: recorded with the calls.
+        thread_id: recorded with the calls.
+        prompt_sha256: recorded with the calls.
+        samples: calls to make where no probabilities are given.
+
+    Raises:
+        ModelError: a call failed for good.
+    """
+    meaning = dict(zip(words, label_set.labels, strict=True))
+
+    async def reply_to(sample: int) -> Reply:
+        return await log.ask(
+            model,
+            messages,
+            role=role,
+            thread_id=thread_id,
+            prompt_sha256=prompt_sha256,
+            labels=words,
+            sample=sample,
+        )
+
+    reply = await reply_to(0)
+    if samples > 1 and reply.label_probabilities is None:
+        others = await asyncio.gather(*(reply_to(n) for n in range(1, samples)))
+        return _vote([read_label(text.text, words) for text in (reply, *others)], meaning)
+    word = read_label(reply.text, words)
+    if word is None:
+        reason = f"no label in the reply: {shorten(reply.text)}" if reply.text.strip() else "empty reply"
+        return Verdict.abstained(reason, reply.text or None)
+    probabilities = reply.label_probabilities
+    return Verdict(
+        meaning[word],
+        probabilities and {meaning[w]: probabilities.get(w, 0.0) for w in words},
+        reply.probability_method,
+        rationale=reply.text if len(reply.text.strip()) > 2 * len(word) else None,
+    )
+
+
+def _vote(answers: Sequence[str | None], meaning: Mapping[str, str]) -> Verdict:
+    """The majority of several answers, by meaning; label word -> label."""
+    votes = Counter(meaning[answer] for answer in answers if answer is not None)
+    if not votes:
+        return Verdict.abstained(f"none of {len(answers)} replies has a label")
+    shares = {label: votes[label] / votes.total() for label in meaning.values()}
+    (label, most), *others = votes.most_common()
+    if others and others[0][1] == most:
+        return Verdict.abstained(f"{votes.total()} replies are tied")
+    return Verdict(label, shares, f"samples:{len(answers)}")

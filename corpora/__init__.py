@@ -1,0 +1,1 @@
+"""What a conversation thread is, and where labelled ones come from."""

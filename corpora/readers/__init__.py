@@ -1,0 +1,1 @@
+"""One reader a format: files of strangers in, RawThreads out."""

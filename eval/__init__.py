@@ -1,0 +1,1 @@
+"""Batch runs over corpora into DuckDB, and what is read from it."""

@@ -1,0 +1,145 @@
+"""The DuckDB file: who may hold it when, what tables it has, and how rows get in.
+
+DuckDB lets nobody else read a file while a process writes it, so a process holds it only while it stores a
+batch or reads, and waits for others a while.
+"""
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from corpora.errors import UsageError
+from eval.journal import Row, StoreError
+
+SCHEMA = (Path(__file__).parent / "schema.sql").read_text("utf-8")
+PATIENCE = 30.0
+"""Seconds to wait for a file that another process holds, where the answer is needed to go on."""
+
+_SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+_IN_PROCESS = threading.RLock()  # one process cannot open a file for reading and for writing at once
+
+
+class Busy(StoreError):
+    """Another process holds the file."""
+
+
+@lru_cache
+def columns() -> dict[str, dict[str, str]]:
+    """Read the schema: table -> column -> type, as in schema.sql."""
+    with duckdb.connect(config=_SETTINGS) as memory:
+        memory.execute(SCHEMA)
+        tables: dict[str, dict[str, str]] = {}
+        found = memory.execute("SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal")
+        for table, column, kind in found.fetchall():
+            tables.setdefault(table, {})[column] = kind
+    return tables
+
+
+@contextmanager
+def connect(db: Path, *, read_only: bool = False, patience: float = PATIENCE) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the file, waiting while others hold it; close it at the end of the block, and be quick inside.
+
+    Args:
+        db: The DuckDB file; made where it is missing, unless read_only.
+        read_only: Whether others may read meanwhile.
+        patience: Seconds to wait for a file that another process holds.
+
+    Raises:
+        Busy: it is still held after that time.
+        UsageError: there is no database to read, or the file is none.
+    """
+    if read_only and (not db.is_file() or db.stat().st_size == 0):
+        raise UsageError(f"no database at {db}: eval.run makes one, --db names another")
+    until = time.monotonic() + patience
+    if not _IN_PROCESS.acquire(timeout=patience):
+        raise Busy(f"{db} is in use")
+    try:
+        with _open(db, read_only, until) as connection:
+            yield connection
+    finally:
+        _IN_PROCESS.release()
+
+
+def _open(db: Path, read_only: bool, until: float) -> duckdb.DuckDBPyConnection:
+    while True:
+        try:
+            return duckdb.connect(str(db), read_only=read_only, config=_SETTINGS)
+        except (duckdb.IOException, duckdb.ConnectionException) as error:
+            text = str(error)
+            if "not a valid DuckDB" in text:
+                raise UsageError(f"{db} is not a DuckDB database; --db names another file") from error
+            if "Could not set lock" not in text and "different configuration" not in text:
+                raise StoreError(f"cannot open {db}: {_first_line(error)}") from error
+            if time.monotonic() > until:
+                holder = text.partition("held in ")[2].partition(". See")[0] or "this process"
+                raise Busy(f"{db} is held by {holder}; try again when it is done") from error
+        time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 - uneven, so that waiting processes take turns
+
+
+def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Row], kinds: Mapping[str, str]) -> None:
+    """Insert rows as one Arrow table.
+
+    Args:
+        connection: Open for writing.
+        table: One of the schema's names: it becomes part of the statement.
+        rows: Column -> value; a missing one is NULL.
+        kinds: The table's columns -> types.
+    """
+    import pyarrow as pa  # 0.2 s that commands which only read need not spend
+
+    convert: dict[str, tuple[Any, Callable[[Any], object] | None]] = {
+        "JSON": (pa.string(), _json),
+        "TIMESTAMP": (pa.timestamp("us"), _utc),
+        "BIGINT": (pa.int64(), None),
+        "DOUBLE": (pa.float64(), None),
+        "BOOLEAN": (pa.bool_(), None),
+        "VARCHAR": (pa.string(), None),
+    }
+    arrays = []
+    for column, kind in kinds.items():
+        arrow, encode = convert[kind]
+        values = [row.get(column) for row in rows]
+        if encode:
+            values = [None if value is None else encode(value) for value in values]
+        arrays.append(pa.array(values, arrow))
+    connection.register("batch", pa.table(arrays, names=list(kinds)))
+    connection.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM batch')  # noqa: S608 - a name of schema.sql
+    connection.unregister("batch")
+
+
+def _json(value: object) -> str:
+    """JSON text, without escaped halves of surrogate pairs: posts may hold them, DuckDB refuses them."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if "\\ud" in text.lower():
+        text = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
+    return text
+
+
+def _utc(value: datetime | str) -> datetime:
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+@contextmanager
+def errors(db: Path) -> Iterator[None]:
+    """Turn what DuckDB says of a full disk or a broken file into one line."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise StoreError(
+            f"cannot store in {db}: {_first_line(error)}; nothing is lost: what was recorded is in "
+            f"{db.name}.*.journal.* beside it, and the same command continues once that is put right"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]

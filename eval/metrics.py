@@ -1,0 +1,185 @@
+"""From rows of predictions to named values, each with its interval and the n it is measured on.
+
+A thread on which the method abstained or failed counts as wrong: its gold class loses recall and no class
+gets a false positive. How many there are is stated in every table as `abstained` and `failed`. Macro-F1 is
+averaged over the classes that occur, as gold or as given; a class that never does has no F1 (NaN, stored as
+NULL) rather than a zero. ER is `stop_index / n_posts`, averaged over threads.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval import statistics
+from eval.statistics import Confusions, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One measured value."""
+
+    name: str
+    value: float | None
+    """Mean over seeds; None where it is undefined."""
+    low: float | None
+    """Of the 95 % bootstrap interval over threads; None for counts."""
+    high: float | None
+    n: int
+    """Threads it is measured on, abstained and failed ones included."""
+    std: float | None = None
+    """Over seeds (ddof 1); None for one seed."""
+
+    def row(self, checkpoint: str | None) -> dict[str, Any]:
+        """The row of table `metrics`."""
+        stored = asdict(self)
+        del stored["std"]
+        return {"checkpoint": checkpoint, **stored}
+
+
+def f1(confusion: Confusions) -> Floats:
+    """Per-class F1: (..., k, k + 1) -> (..., k); NaN for a class that is neither gold nor given."""
+    k = confusion.shape[-2]
+    hits = np.diagonal(confusion, axis1=-2, axis2=-1)
+    return _ratio(2 * hits, confusion.sum(axis=-1) + confusion[..., :k].sum(axis=-2))
+
+
+def macro_f1(confusion: Confusions) -> Floats:
+    """Mean F1 of the classes that occur: (..., k, k + 1) -> (...)."""
+    each = f1(confusion)
+    occurs = ~np.isnan(each)
+    return _ratio(np.where(occurs, each, 0).sum(axis=-1), occurs.sum(axis=-1))
+
+
+def micro_f1(confusion: Confusions) -> Floats:
+    """F1 of the summed counts; above accuracy by what abstentions leave out of the false positives."""
+    k = confusion.shape[-2]
+    hits = np.trace(confusion, axis1=-2, axis2=-1)
+    return _ratio(2 * hits, confusion.sum(axis=(-2, -1)) + confusion[..., :k].sum(axis=(-2, -1)))
+
+
+def accuracy(confusion: Confusions) -> Floats:
+    """Share of threads given their gold label."""
+    return _ratio(np.trace(confusion, axis1=-2, axis2=-1), confusion.sum(axis=(-2, -1)))
+
+
+def _ratio(above: Any, below: Any) -> Floats:
+    """NaN where there is nothing to divide by."""
+    undefined: Floats = np.full(np.shape(above), np.nan)
+    ratio: Floats = np.divide(above, below, out=undefined, where=np.asarray(below) > 0)
+    return ratio
+
+
+LABEL_METRICS: dict[str, Callable[[Confusions], Floats]] = {
+    "macro_f1": macro_f1,
+    "micro_f1": micro_f1,
+    "accuracy": accuracy,
+}
+"""Of the confusion matrix; `f1_<label>` is added for every label."""
+
+Row = Mapping[str, Any]
+
+MEAN_METRICS: dict[str, Callable[[Row], float | None]] = {
+    "early_rate": lambda row: row["stop_index"] / row["n_posts"] if row["stop_index"] else None,
+    "coverage": lambda row: float(row["outcome"] == "verdict"),
+    "seconds_per_thread": lambda row: row.get("seconds"),
+    "calls_per_thread": lambda row: row.get("calls"),
+    "tokens_per_thread": lambda row: row.get("tokens"),
+}
+"""Of one prediction, averaged over threads; None leaves the thread out of it."""
+
+COUNT_METRICS: dict[str, Callable[[Row], bool]] = {
+    "abstained": lambda row: row["outcome"] == "abstained",
+    "failed": lambda row: row["outcome"] == "failed",
+}
+"""Of one prediction, counted."""
+
+
+def cells(runs: Sequence[Sequence[Row]], labels: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Line runs up by thread.
+
+    Args:
+        runs: The predictions of each run at one checkpoint: rows of `predictions`.
+        labels: The classes.
+
+    Returns:
+        The threads of all runs, and (runs, threads) confusion cells, -1 where a run has no prediction.
+
+    Raises:
+        ValueError: a row has a gold or given label that is not among them.
+    """
+    k = len(labels)
+    number = {label: index for index, label in enumerate(labels)} | {None: k}
+    threads = {name: i for i, name in enumerate(sorted({row["thread_id"] for rows in runs for row in rows}))}
+    lined = np.full((len(runs), len(threads)), -1, dtype=np.int64)
+    for line, rows in zip(lined, runs, strict=True):
+        for row in rows:
+            if row["gold"] not in labels or row["label"] not in number:
+                raise ValueError(f"thread {row['thread_id']}: {row['gold']} or {row['label']} is not of {labels}")
+            line[threads[row["thread_id"]]] = number[row["gold"]] * (k + 1) + number[row["label"]]
+    return list(threads), lined
+
+
+def estimate(
+    runs: Sequence[Sequence[Row]],
+    labels: Sequence[str],
+    rng: np.random.Generator,
+    draws: int = statistics.DRAWS,
+) -> dict[str, Estimate]:
+    """Measure a configuration at one checkpoint, over one seed or several.
+
+    Values are means over seeds. Intervals are over threads, and a thread that several seeds judge is drawn
+    with all its judgements, since these are not independent.
+
+    Args:
+        runs: The predictions of each seed.
+        labels: The classes, in report order.
+        rng: Where the bootstrap's chance comes from.
+        draws: Bootstrap draws.
+
+    Returns:
+        Name -> estimate, in report order; empty where nothing was predicted.
+    """
+    runs = [rows for rows in runs if rows]
+    if not runs:
+        return {}
+    k = len(labels)
+    threads, lined = cells(runs, labels)
+    observed, drawn = statistics.confusions(lined, k), statistics.resample(lined, k, rng, draws)
+    found: dict[str, Estimate] = {}
+
+    def add(name: str, values: Floats, interval: tuple[float | None, float | None], n: int) -> None:
+        defined = not np.isnan(values).any()
+        std = float(np.std(values, ddof=1)) if defined and len(values) > 1 else None
+        found[name] = Estimate(name, float(np.mean(values)) if defined else None, *interval, n=n, std=std)
+
+    for name, metric in LABEL_METRICS.items():
+        interval = statistics.percentiles(metric(drawn).mean(axis=-1))
+        add(name, metric(observed), interval, len(threads))
+    each, each_drawn = f1(observed), f1(drawn).mean(axis=1)
+    for index, label in enumerate(labels):
+        add(f"f1_{label}", each[:, index], statistics.percentiles(each_drawn[:, index]), len(threads))
+    values = _by_thread(runs, threads)
+    known = ~np.isnan(values)
+    means = _ratio(np.where(known, values, 0).sum(axis=2), known.sum(axis=2))
+    intervals = statistics.mean_intervals(values, rng, draws)
+    for index, name in enumerate(MEAN_METRICS):
+        add(name, means[index], intervals[index], int(known[index].any(axis=0).sum()))
+    for name, counted in COUNT_METRICS.items():
+        counts = np.array([float(sum(map(counted, rows))) for rows in runs])
+        add(name, counts, (None, None), len(threads))
+    return found
+
+
+def _by_thread(runs: Sequence[Sequence[Row]], threads: Sequence[str]) -> Floats:
+    """The MEAN_METRICS as (metrics, runs, threads), NaN where there is none."""
+    values = np.full((len(MEAN_METRICS), len(runs), len(threads)), np.nan)
+    column = {name: index for index, name in enumerate(threads)}
+    for layer, metric in zip(values, MEAN_METRICS.values(), strict=True):
+        for line, rows in zip(layer, runs, strict=True):
+            for row in rows:
+                value = metric(row)
+                line[column[row["thread_id"]]] = np.nan if value is None else value
+    return values

@@ -1,0 +1,167 @@
+"""From a configuration to what there is to do: the corpus, its labels, and a test set for each seed."""
+
+import os
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+import prompts
+from corpora.catalog import LoadedCorpus, load
+from corpora.errors import UsageError
+from corpora.labels import LABEL_SETS, LabelSet
+from corpora.splits import Fold, cross_corpus, event_wise, exclude_overlap, few_shot, official, whole
+from corpora.thread import ClaimThread, Language
+from eval.config import RunConfig, as_json, identity
+from eval.provenance import address, git_commit, package_versions
+from graphs.methods import HOW, known
+
+
+@dataclass
+class Plan:
+    """One configuration on one corpus; its seeds are drawn from it."""
+
+    config: RunConfig
+    corpus: LoadedCorpus
+    label_set: LabelSet
+    threads: list[ClaimThread]
+    """Those that can be tested: they have a label, and are not left out for overlap."""
+    train: LoadedCorpus | None
+    """Where the shots come from, if not from the tested corpus."""
+    counts: dict[str, int]
+    """What was read, dropped and left out."""
+    endpoint: str | None
+
+    @cached_property
+    def prompt_sha256(self) -> dict[str, str]:
+        """Prompt file -> sha256 of its text, of those the method may show."""
+        languages: list[Language] = sorted({thread.language for thread in self.threads})
+        try:
+            loaded = [
+                prompts.load(name, language, self.config.prompts)
+                for name in HOW[self.config.how].prompts
+                for language in languages
+            ]
+        except prompts.PromptError as error:
+            raise UsageError(str(error)) from error
+        return {prompt.name: prompt.sha256 for prompt in loaded}
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """All that decides what is computed, but the seed."""
+        return {
+            **identity(self.config),
+            "dataset": self.corpus.name,
+            "labels": self.label_set.name,
+            "fingerprint": self.corpus.fingerprint,
+            "train_fingerprint": self.train.fingerprint if self.train else None,
+            "endpoint": self.endpoint,
+            "prompts": self.prompt_sha256,
+        }
+
+    @property
+    def config_id(self) -> str:
+        """Groups the seeds."""
+        return address(self.content)
+
+    def folds(self, seed: int) -> list[Fold]:
+        """Shots, pool and test threads of one seed."""
+        config, rng = self.config, np.random.default_rng(seed)
+        divide = partial(few_shot, self.threads)
+        if self.train is not None:
+            divide = partial(cross_corpus, _labelled(self.train, self.label_set), self.threads)
+        elif config.split == "events":
+            divide = partial(event_wise, self.threads)
+        elif config.split == "official":
+            divide = partial(official, self.threads)
+        if config.split == "all":
+            folds = whole(self.threads)
+        else:
+            folds = divide(self.label_set.of, shots=config.shots, pool=config.pool, rng=rng)
+        return folds if config.limit is None else _limited(folds, config.limit, rng)
+
+    def run_row(self, seed: int, n_threads: int, attempt: int) -> dict[str, Any]:
+        """The row of `runs`; a later attempt (--fresh) is a run of its own."""
+        again = {"attempt": attempt} if attempt else {}
+        return {
+            "run_id": address({**self.content, "seed": seed, **again}),
+            "config_id": address({**self.content, **again}),
+            "dataset": self.corpus.name,
+            "split": "cross-corpus" if self.train else self.config.split,
+            "when": self.config.when,
+            "how": self.config.how,
+            "model": self.config.model or "encoder",
+            "endpoint": self.endpoint,
+            "seed": seed,
+            "config": {**as_json(self.config), "labels": self.label_set.name, "classes": self.classes},
+            "prompts": self.prompt_sha256,
+            "packages": package_versions(),
+            "corpus_counts": {**self.counts, "complete": int(self.corpus.complete)},
+            "corpus_fingerprint": self.corpus.fingerprint,
+            "n_threads": n_threads,
+            "git_commit": git_commit(),
+        }
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """The label set's classes that occur in the corpus, in report order."""
+        there = {self.label_set.of(thread) for thread in self.threads}
+        return [label for label in self.label_set.labels if label in there]
+
+
+def make_plan(config: RunConfig, endpoint: str | None) -> Plan:
+    """Read the corpora and check that the configuration fits them.
+
+    Raises:
+        UsageError: a corpus is missing, has no such labels, or is too small.
+    """
+    corpus = load(config.dataset, data_dir=config.data_dir, keep_handles=config.keep_handles, environ=os.environ)
+    if not corpus.label_sets:
+        raise UsageError(f"{corpus.name} has stance labels only: there is no rumor label to judge by")
+    name = config.labels or corpus.label_sets[0]
+    known(name, LABEL_SETS, "--labels")
+    if name not in corpus.label_sets:
+        raise UsageError(f"{corpus.name} has no labels {name}: it has {', '.join(corpus.label_sets)}")
+    label_set = LABEL_SETS[name]
+    if HOW[config.how].asks_model and not label_set.binary:
+        raise UsageError(f"--how {config.how} answers Yes or No, not {name}: add --labels rumor/non-rumor")
+    threads = _labelled(corpus, label_set)
+    counts = dict(corpus.counts)
+    if len(threads) < len(corpus.threads):
+        counts["threads_without_label"] = len(corpus.threads) - len(threads)
+    if config.exclude_overlap:
+        other = load(config.exclude_overlap, data_dir=config.data_dir, environ=os.environ)
+        threads, dropped = exclude_overlap(threads, other.threads)
+        counts[f"threads_also_in_{other.name}"] = len(dropped) if isinstance(dropped, list) else dropped
+    if len({label_set.of(thread) for thread in threads}) < 2:
+        raise UsageError(f"{corpus.name} has fewer than two classes of {name} left: nothing to tell apart")
+    if any(checkpoint.startswith("hours:") for checkpoint in config.checkpoints):
+        untimed = sum(not thread.timed for thread in threads)
+        if untimed == len(threads):
+            raise UsageError(f"{corpus.name} has no times, so hours mean nothing in it: use --when posts:N")
+        threads = [thread for thread in threads if thread.timed]
+        counts |= {"threads_without_times": untimed} if untimed else {}
+    train = None
+    if config.train_on and config.train_on != config.dataset:
+        train = load(config.train_on, data_dir=config.data_dir, keep_handles=config.keep_handles, environ=os.environ)
+        if name not in train.label_sets:
+            raise UsageError(
+                f"--train-on {train.name} has no labels {name}: it has {', '.join(train.label_sets) or 'none'}"
+            )
+    return Plan(config, corpus, label_set, threads, train, counts, endpoint)
+
+
+def _labelled(corpus: LoadedCorpus, label_set: LabelSet) -> list[ClaimThread]:
+    return [thread for thread in corpus.threads if label_set.of(thread) is not None]
+
+
+def _limited(folds: list[Fold], limit: int, rng: np.random.Generator) -> list[Fold]:
+    """Keep `limit` of all test threads, drawn at random, each in its fold."""
+    places = [(fold, thread) for fold in folds for thread in fold.test]
+    if len(places) <= limit:
+        return folds
+    kept = {id(places[index][1]) for index in rng.choice(len(places), limit, replace=False)}
+    return [
+        Fold(fold.name, fold.shots, fold.pool, [thread for thread in fold.test if id(thread) in kept]) for fold in folds
+    ]

@@ -1,0 +1,79 @@
+"""What a person sees while a run is under way: threads, calls, tokens, cost, failures."""
+
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from agents.call_log import Totals
+from agents.encoder import Encoder
+
+
+class RunProgress:
+    """A progress bar over the threads of all seeds; a context manager. Silent where nobody watches."""
+
+    def __init__(self, console: Console, totals: Totals) -> None:
+        self._totals = totals
+        self._failed = self._abstained = 0
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[numbers]}", style="dim"),
+            console=console,
+            refresh_per_second=5,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._threads = self._bar.add_task("threads", total=0, numbers="")
+
+    def __enter__(self) -> "RunProgress":
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def note(self, text: str) -> None:
+        """Print a line above the bar."""
+        self._bar.console.print(text, markup=False, highlight=False)
+
+    def add(self, threads: int, done: int) -> None:
+        """More threads to judge, some of them done before."""
+        total = (self._bar.tasks[0].total or 0) + threads
+        self._bar.update(self._threads, total=total, advance=done)
+
+    def judged(self, predictions: list[dict[str, Any]]) -> None:
+        """One more thread is done."""
+        self._failed += any(row["outcome"] == "failed" for row in predictions)
+        self._abstained += any(row["outcome"] == "abstained" for row in predictions)
+        self._bar.update(self._threads, advance=1, numbers=self._numbers())
+
+    def embed(self, encoder: Encoder, texts: list[str]) -> None:
+        """Compute the vectors of texts under a bar of their own, if any are missing."""
+        missing = encoder.missing(texts)
+        task = self._bar.add_task("sentence vectors", total=missing, numbers="", visible=missing > 0)
+        encoder.warm(texts, lambda n: self._bar.advance(task, n))
+        self._bar.remove_task(task)
+
+    def _numbers(self) -> str:
+        totals = self._totals
+        parts = []
+        if totals.calls or totals.cached:
+            tokens = totals.input_tokens + totals.output_tokens
+            cost = f"{totals.cost:.4f} USD" if not totals.unpriced else "cost unknown"
+            parts.append(f"{totals.calls:,} calls, {totals.cached:,} cached, {tokens:,} tokens, {cost}")
+        parts += [f"{n} {what}" for n, what in ((self._abstained, "abstained"), (self._failed, "failed")) if n]
+        return ", ".join(parts)

@@ -1,0 +1,117 @@
+"""The papers' own figures, as printed, for what Hearsay measures too: shown beside ours, never mixed in.
+
+EARD: LLM-based Few-Shot Early Rumor Detection with Imitation Agent (KDD 2026), Table 1 (macro-F1 and ER with
+standard deviations over five runs). S2MAD: Breaking Event Rumor Detection via Stance-Separated Multi-Agent
+Debate (2024), Table 1 (RF1 and NF1 are `f1_rumor` and `f1_non-rumor` here).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One row of a paper's table."""
+
+    source: str
+    system: str
+    """As the paper calls it, base model included."""
+    values: Mapping[str, tuple[float, float | None]]
+    """Metric -> value and standard deviation, None where the paper gives none."""
+
+
+def _eard(system: str, *cells: tuple[float, float] | None) -> tuple[str, dict[str, tuple[float, float | None]]]:
+    """A row of EARD's Table 1: macro-F1 and ER with their deviations, None for a dash."""
+    values = {name: cell for name, cell in zip(("macro_f1", "early_rate"), cells, strict=True) if cell}
+    return system, {name: (value, std) for name, (value, std) in values.items()}
+
+
+def _s2mad(system: str, *cells: float) -> tuple[str, dict[str, tuple[float, float | None]]]:
+    """A row of S2MAD's Table 1: ACC., Mac-F1, RF1, NF1."""
+    names = ("accuracy", "macro_f1", "f1_rumor", "f1_non-rumor")
+    return system, {name: (value, None) for name, value in zip(names, cells, strict=True)}
+
+
+_FIRST, _LEARNED = ("first-post", "direct"), ("learned", "direct")
+_VANILLA, _DEBATE = ("all-posts", "vanilla"), ("all-posts", "debate")
+
+# (dataset, (when, how)) -> rows
+_EARD = {
+    ("pheme", _FIRST): [
+        _eard("Llama3, first post", (0.457, 0.016), None),
+        _eard("Mistral, first post", (0.571, 0.024), None),
+        _eard("ChatGPT, first post", (0.604, 0.013), None),
+    ],
+    ("twitter", _FIRST): [
+        _eard("Llama3, first post", (0.593, 0.029), None),
+        _eard("Mistral, first post", (0.543, 0.028), None),
+        _eard("ChatGPT, first post", (0.535, 0.031), None),
+    ],
+    ("beard", _FIRST): [
+        _eard("Llama3, first post", (0.505, 0.016), None),
+        _eard("Mistral, first post", (0.443, 0.033), None),
+        _eard("ChatGPT, first post", (0.445, 0.028), None),
+    ],
+    ("twitter-covid19", _FIRST): [
+        _eard("Llama3, first post", (0.378, 0.023), None),
+        _eard("Mistral, first post", (0.493, 0.027), None),
+        _eard("ChatGPT, first post", (0.578, 0.015), None),
+    ],
+    ("pheme", _LEARNED): [
+        _eard("EARD, Llama3", (0.478, 0.029), (0.283, 0.156)),
+        _eard("EARD, Mistral", (0.590, 0.012), (0.276, 0.125)),
+        _eard("EARD, ChatGPT", (0.646, 0.009), (0.205, 0.043)),
+    ],
+    ("twitter", _LEARNED): [
+        _eard("EARD, Llama3", (0.705, 0.039), (0.530, 0.405)),
+        _eard("EARD, Mistral", (0.630, 0.039), (0.043, 0.038)),
+        _eard("EARD, ChatGPT", (0.702, 0.068), (0.526, 0.402)),
+    ],
+    ("beard", _LEARNED): [
+        _eard("EARD, Llama3", (0.546, 0.031), (0.493, 0.367)),
+        _eard("EARD, Mistral", (0.488, 0.030), (0.130, 0.073)),
+        _eard("EARD, ChatGPT", (0.546, 0.045), (0.545, 0.279)),
+    ],
+    ("twitter-covid19", _LEARNED): [
+        _eard("EARD, Llama3", (0.544, 0.032), (0.846, 0.007)),
+        _eard("EARD, Mistral", (0.511, 0.056), (0.184, 0.365)),
+        _eard("EARD, ChatGPT", (0.586, 0.031), (0.366, 0.285)),
+    ],
+}
+_S2MAD = {
+    ("twitter-covid19", _VANILLA): [
+        _s2mad("Qwen1.5-7b-chat", 0.565, 0.565, 0.580, 0.549),
+        _s2mad("GPT-3.5 Turbo", 0.643, 0.567, 0.749, 0.384),
+    ],
+    ("weibo-covid19", _VANILLA): [
+        _s2mad("Qwen1.5-7b-chat", 0.698, 0.670, 0.762, 0.578),
+        _s2mad("GPT-3.5 Turbo", 0.762, 0.682, 0.843, 0.520),
+    ],
+    ("twitter-covid19", _DEBATE): [
+        _s2mad("Qwen1.5 + S2MAD", 0.645, 0.645, 0.634, 0.655),
+        _s2mad("GPT-3.5 + S2MAD", 0.765, 0.737, 0.827, 0.647),
+    ],
+    ("weibo-covid19", _DEBATE): [
+        _s2mad("Qwen1.5 + S2MAD", 0.737, 0.757, 0.765, 0.748),
+        _s2mad("GPT-3.5 + S2MAD", 0.810, 0.764, 0.869, 0.658),
+    ],
+}
+SAME = {"posts:1": "first-post", "posts:all": "all-posts"}
+"""Checkpoints that are stop policies by another name."""
+
+
+def published(dataset: str, split: str, when: str, how: str, label_set: str) -> list[Published]:
+    """What papers report for a method on a corpus; empty where they do not.
+
+    Args:
+        dataset: Name in the catalog; a stand-in has its own name and so matches nothing.
+        split: EARD's figures are of a few-shot split, S2MAD's of the whole corpus ("all").
+        when: One stop policy or checkpoint.
+        how: The verifier.
+        label_set: Name of the label set: all figures here are of "rumor/non-rumor".
+    """
+    if label_set != "rumor/non-rumor":
+        return []
+    key = (dataset, (SAME.get(when, when), how))
+    source, table = {"few-shot": ("EARD, Table 1", _EARD), "all": ("S2MAD, Table 1", _S2MAD)}.get(split, ("", {}))
+    return [Published(source, system, values) for system, values in table.get(key, ())]

@@ -1,0 +1,235 @@
+"""The table of one configuration: a row a checkpoint, values over its seeds, the papers' figures beneath."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from corpora.labels import LABEL_SETS, LabelSet
+from eval import read
+from eval.metrics import COUNT_METRICS, Estimate, estimate
+from eval.published import SAME, Published, published
+
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_HEADS = {
+    "macro_f1": "macro-F1",
+    "micro_f1": "micro-F1",
+    "early_rate": "ER",
+    "seconds_per_thread": "seconds",
+    "calls_per_thread": "calls",
+    "tokens_per_thread": "tokens",
+}
+_HIDDEN = {"micro_f1", "coverage"}  # stored, but they say what accuracy and the counts say
+_ORDER = ("early_rate", "abstained", "failed", "seconds_per_thread", "calls_per_thread", "tokens_per_thread")
+_PAPER = "† "
+_SHARES = re.compile("macro_f1|micro_f1|accuracy|early_rate|coverage|f1_.*")
+
+
+def clean(text: object) -> str:
+    """Text of a post or a model made safe for a terminal: control and direction characters become spaces."""
+    return _UNSAFE.sub(" ", str(text))
+
+
+def line(text: object) -> str:
+    """The same, on one line."""
+    return " ".join(clean(text).split())
+
+
+@dataclass(frozen=True)
+class Report:
+    """A configuration's results so far."""
+
+    runs: list[dict[str, Any]]
+    """Its rows of `runs`, one a seed."""
+    judged: list[int]
+    """Threads judged in each."""
+    values: dict[str | None, dict[str, Estimate]]
+    """Checkpoint -> metric -> estimate."""
+    threads: dict[str | None, list[int]]
+    """Checkpoint -> threads measured in each seed."""
+    published: dict[str | None, list[Published]]
+    """Checkpoint -> the papers' figures, where corpus and method are theirs."""
+
+    @property
+    def state(self) -> str:
+        """What is there and what is to come, empty where all seeds are finished."""
+        finished = sum(run["status"] == "finished" for run in self.runs)
+        wanted = max([len(self.runs), *((run["config"] or {}).get("seeds") or 0 for run in self.runs)])
+        if finished == wanted:
+            return ""
+        begun = [
+            f"seed {run['seed']}: {judged} of {run['n_threads']} threads"
+            for run, judged in zip(self.runs, self.judged, strict=True)
+            if run["status"] != "finished"
+        ]
+        return "; ".join([f"PARTIAL: {finished} of {wanted} seeds finished", *begun])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for --json."""
+        first = self.runs[0]
+        return {
+            **{name: first[name] for name in ("config_id", "dataset", "split", "when", "how", "model", "endpoint")},
+            "partial": bool(self.state),
+            "runs": [
+                {"run_id": run["run_id"], "seed": run["seed"], "status": run["status"], "judged": judged}
+                | {"n_threads": run["n_threads"]}
+                for run, judged in zip(self.runs, self.judged, strict=True)
+            ],
+            "results": [
+                {
+                    "checkpoint": checkpoint,
+                    "metrics": {name: asdict(value) for name, value in values.items()},
+                    "published": [asdict(row) for row in self.published.get(checkpoint, [])],
+                }
+                for checkpoint, values in self.values.items()
+            ],
+        }
+
+
+def label_set_of(run: dict[str, Any], rows: Sequence[dict[str, Any]]) -> LabelSet:
+    """The label set a run's predictions are of: the configured one, or the first that holds all labels."""
+    if named := LABEL_SETS.get((run["config"] or {}).get("labels") or ""):
+        return named
+    seen = {row[key] for row in rows for key in ("gold", "label")} - {None}
+    fitting = [each for each in LABEL_SETS.values() if seen <= set(each.labels)]
+    return fitting[0] if fitting else LabelSet("unknown", tuple(sorted(seen)), {})
+
+
+def order(checkpoint: str | None) -> tuple[float, str]:
+    """Sort key of checkpoints: first-post, then by number (hours:6 before hours:12), all posts last."""
+    name = SAME.get(checkpoint or "", checkpoint or "")
+    if name in ("first-post", "all-posts"):
+        return (0.0 if name == "first-post" else math.inf), name
+    try:
+        return float(name.partition(":")[2]), name
+    except ValueError:
+        return math.inf, name
+
+
+def collect(connection: duckdb.DuckDBPyConnection, runs: Sequence[dict[str, Any]]) -> Report:
+    """Measure a configuration on what it has judged so far.
+
+    Args:
+        connection: Open for reading.
+        runs: Its rows of `runs`, one a seed (see `eval.read.find_runs`).
+    """
+    predictions = [read.predictions(connection, run["run_id"]) for run in runs]
+    every = [row for rows in predictions for row in rows]
+    label_set = label_set_of(runs[0], every)
+    labels = (runs[0]["config"] or {}).get("classes") or label_set.labels  # those that the corpus has
+    report = Report(list(runs), [len({row["thread_id"] for row in rows}) for rows in predictions], {}, {}, {})
+    for checkpoint in sorted({row["checkpoint"] for row in every}, key=order):
+        at = [[row for row in rows if row["checkpoint"] == checkpoint] for rows in predictions]
+        # the same chance every time: a table that is shown again shows the same digits
+        report.values[checkpoint] = estimate(at, labels, np.random.default_rng(0))
+        report.threads[checkpoint] = [len(rows) for rows in at if rows]
+        report.published[checkpoint] = _comparable(runs[0], checkpoint, label_set.name)
+    return report
+
+
+def _comparable(run: dict[str, Any], checkpoint: str | None, labels: str) -> list[Published]:
+    config, counts = run["config"] or {}, run["corpus_counts"] or {}
+    changed = any(config.get(name) for name in ("limit", "exclude_overlap", "train_on"))
+    if changed or not counts.get("complete"):
+        return []
+    return published(run["dataset"], run["split"], checkpoint or run["when"], run["how"], labels)
+
+
+def show(report: Report, console: Console) -> None:
+    """Print the report: as many tables beneath each other as the width asks for."""
+    first = report.runs[0]
+    head = f"{first['dataset']}, split {first['split']}: when {first['when']}, how {first['how']}"
+    console.print(Text(clean(f"{head}, model {first['model']}"), style="bold"))
+    if report.state:
+        console.print(Text(report.state, style="bold yellow"))
+    if not report.values:
+        console.print("nothing judged yet")
+        return
+    measured = next(iter(report.values.values()))
+    names = [name for name in measured if name not in (*_HIDDEN, *_ORDER)] + list(_ORDER)
+    row_heads = max(len(line) for line in _row_heads(report))
+    for chunk in _fit(names, report, console.width - row_heads):
+        console.print(_table(report, chunk))
+        console.print()
+    seeds = max(map(len, report.threads.values()))
+    over = f"mean ± std over {seeds} seeds, " if seeds > 1 else ""
+    note = f"{over}[95 % bootstrap interval over threads]; abstained and failed threads count as wrong"
+    console.print(Text(f"{note}; seconds, calls and tokens are per thread", style="dim"))
+    for source in sorted({row.source for rows in report.published.values() for row in rows}):
+        console.print(Text(f"† the paper's own figures ({source}), not measured here", style="dim"))
+
+
+def _row_heads(report: Report) -> list[str]:
+    heads = [_row_head(report, checkpoint) for checkpoint in report.values]
+    return [line for head in heads for line in head.split("\n")] + [
+        _PAPER + row.system for rows in report.published.values() for row in rows
+    ]
+
+
+def _row_head(report: Report, checkpoint: str | None) -> str:
+    counts = report.threads[checkpoint]
+    low, high = min(counts), max(counts)
+    return f"{checkpoint or report.runs[0]['when']}\nn = {low if low == high else f'{low}–{high}'}"
+
+
+def _cell(value: Estimate) -> str:
+    if value.value is None:
+        return "–"
+    spell = _speller(value.name, value.value)
+    text = spell(value.value) + ("" if value.std is None else f" ± {spell(value.std)}")
+    return text if value.low is None or value.high is None else f"{text}\n[{spell(value.low)}, {spell(value.high)}]"
+
+
+def _speller(name: str, value: float) -> Callable[[float], str]:
+    """How a metric's numbers are written: shares to three places, others to three digits of their mean."""
+    places = 3 if _SHARES.fullmatch(name) else 0 if not value else max(0, 2 - math.floor(math.log10(abs(value))))
+    if name in COUNT_METRICS:
+        places = 0 if value == int(value) else 1
+    return f"{{:,.{places}f}}".format
+
+
+def _head(name: str) -> str:
+    return _HEADS.get(name, name.replace("f1_", "F1 ", 1))
+
+
+def _fit(names: Sequence[str], report: Report, width: int) -> list[list[str]]:
+    """Divide the columns among as many tables as a width needs."""
+    chunks: list[list[str]] = [[]]
+    left = width
+    for name in names:
+        cells = [_cell(values[name]) for values in report.values.values()] + [_head(name)]
+        need = 2 + max(len(line) for cell in cells for line in cell.split("\n"))
+        if need > left and chunks[-1]:
+            chunks.append([])
+            left = width
+        chunks[-1].append(name)
+        left -= need
+    return chunks
+
+
+def _table(report: Report, names: Sequence[str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column("read", no_wrap=True)
+    for name in names:
+        table.add_column(Text(clean(_head(name))), justify="right", no_wrap=True)
+    for checkpoint, values in report.values.items():
+        table.add_row(Text(_row_head(report, checkpoint)), *(Text(_cell(values[name])) for name in names))
+        for row in report.published.get(checkpoint, []):
+            if any(name in row.values for name in names):
+                table.add_row(Text(_PAPER + row.system), *(_paper(row, name) for name in names), style="italic")
+    return table
+
+
+def _paper(row: Published, name: str) -> str:
+    if name not in row.values:
+        return ""
+    value, std = row.values[name]
+    return f"{value:.3f}" if std is None else f"{value:.3f} ± {std:.3f}"

@@ -1,0 +1,171 @@
+"""One run: every test thread of one seed, many at once, each recorded before it counts as done."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from agents.call_log import CallLog
+from agents.encoder import Encoder
+from agents.models import Model, ModelError
+from agents.stopping.fixed import AfterPosts
+from agents.verdict import Verdict
+from corpora.splits import Fold
+from corpora.thread import ClaimThread
+from eval.config import RunConfig
+from eval.plan import Plan
+from graphs.methods import HOW, Method, Parts, open_policy
+from graphs.stop_then_detect import run_nodes
+
+
+class RunStopped(Exception):
+    """The run ended early by its own rules; what was judged is kept and the same command continues."""
+
+
+@dataclass
+class Tools:
+    """What all seeds of a command share."""
+
+    log: CallLog
+    models: dict[str, Model]
+    encoder: Encoder | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One thread to judge, and what judges it at each checkpoint."""
+
+    thread: ClaimThread
+    fold: Fold
+    methods: list[tuple[str | None, Method]]
+    """Checkpoint (None for a single stop policy) and method."""
+
+
+def jobs(plan: Plan, tools: Tools, folds: Iterable[Fold], seed: int) -> list[Job]:
+    """Everything one seed has to judge, finished or not."""
+    config = plan.config
+    names = config.checkpoints
+    found = []
+    for fold in folds:
+        parts = Parts(
+            plan.label_set,
+            seed,
+            fold.shots,
+            tools.log,
+            tools.models,
+            tools.encoder,
+            config.prompts,
+            config.samples,
+        )
+        verifier = HOW[config.how].open(parts)
+        methods = [(name if len(names) > 1 else None, Method(open_policy(name), verifier)) for name in names]
+        found += [Job(thread, fold, methods) for thread in fold.test]
+    return found
+
+
+def texts_to_embed(config: RunConfig, folds: Iterable[Fold]) -> list[str]:
+    """Every text whose vector the run will need."""
+    policies = [open_policy(name) for name in config.checkpoints]
+    bounds = [policy.n if isinstance(policy, AfterPosts) else None for policy in policies]
+    end = None if None in bounds else max(bound for bound in bounds if bound is not None)
+    return [post.text for fold in folds for thread in (*fold.shots, *fold.test) for post in thread.posts[:end]]
+
+
+async def judge(plan: Plan, job: Job) -> dict[str, list[dict[str, Any]]]:
+    """Judge one thread at every checkpoint: the rows of `predictions` and `steps`."""
+    predictions: list[dict[str, Any]] = []
+    steps: dict[int, dict[str, Any]] = {}
+    for checkpoint, method in job.methods:
+        started = time.perf_counter()
+        try:
+            state = await run_nodes(job.thread, method)
+            verdict, read, taken = Verdict(**(state["verdict"] or {})), state["read"], state["steps"]
+        except ModelError as error:
+            verdict, read, taken = Verdict.failed(str(error)), None, []
+        probabilities = verdict.probabilities
+        if probabilities is not None:
+            probabilities = {**probabilities, "method": verdict.probability_method}  # type: ignore[dict-item]
+        predictions.append(
+            {
+                "thread_id": job.thread.id,
+                "checkpoint": checkpoint,
+                "fold": job.fold.name,
+                "gold": plan.label_set.of(job.thread),
+                "label": verdict.label,
+                "probabilities": probabilities,
+                "outcome": verdict.outcome,
+                "reason": verdict.reason,
+                "stop_index": read,
+                "n_posts": len(job.thread.posts),
+                "seconds_to_stop": job.thread.posts[read - 1].seconds if read else None,
+                "rationale": verdict.rationale,
+                "seconds": time.perf_counter() - started,
+            }
+        )
+        # Checkpoints read the same posts: a step is one row, of the checkpoint that read furthest.
+        for step in taken:
+            judged = verdict.label if step["action"] == "stop" else None
+            before = steps.get(step["step"], {"label": None})
+            steps[step["step"]] = {
+                "thread_id": job.thread.id,
+                "step": step["step"],
+                "action": step["action"],
+                "stop_probability": step["stop_probability"],
+                "label": judged or before["label"],
+            }
+    return {"predictions": predictions, "steps": list(steps.values())}
+
+
+async def run_jobs(
+    plan: Plan,
+    todo: list[Job],
+    record: Callable[[dict[str, list[dict[str, Any]]]], None],
+    allowed_failures: float,
+) -> None:
+    """Judge the threads, `concurrency` at a time.
+
+    Args:
+        plan: What is judged.
+        todo: What is left to judge.
+        record: Called with each thread's rows.
+        allowed_failures: How many threads may fail before the run stops.
+
+    Raises:
+        RunStopped: more threads failed than may.
+        UsageError: nothing can go on: no such model, no disk space, budget spent.
+    """
+    waiting = iter(todo)
+    failed: list[str] = []
+    stopped = False
+
+    async def work() -> None:
+        nonlocal stopped
+        for job in waiting:
+            if stopped:
+                return
+            try:
+                rows = await judge(plan, job)
+                record(rows)
+                failed.extend(row["reason"] for row in rows["predictions"][:1] if row["outcome"] == "failed")
+                if len(failed) > allowed_failures:
+                    raise RunStopped(
+                        f"{len(failed)} threads failed, more than --fail-on-error allows; the last: {failed[-1]}"
+                    )
+            except Exception:
+                stopped = True
+                raise
+            # A model that answers at once never waits: let the progress bar and Ctrl-C have their turn.
+            await asyncio.sleep(0)
+
+    workers = [asyncio.create_task(work()) for _ in range(min(plan.config.concurrency, len(todo)))]
+    # When one stops the run the others still finish their threads: what is under way has been paid for.
+    ends = await asyncio.gather(*workers, return_exceptions=True)
+    for end in ends:
+        if isinstance(end, BaseException):
+            raise end
+
+
+def unfinished(all_jobs: list[Job], done: set[tuple[str | None, str]]) -> list[Job]:
+    """What is left to judge, given (fold, thread id) of what is finished."""
+    return [job for job in all_jobs if (job.fold.name, job.thread.id) not in done]

@@ -1,0 +1,87 @@
+-- Every table of a Hearsay database; docs/store.md says how they are filled and how to ask them.
+-- "when" and "split" are words of SQL: write them in double quotes. Times are UTC.
+-- No keys beyond that of runs: an index would slow the batches down, and the run's lock keeps rows single.
+
+-- One row is one seed of one configuration.
+CREATE TABLE IF NOT EXISTS runs (
+    run_id VARCHAR PRIMARY KEY,     -- hash of the configuration and the seed
+    config_id VARCHAR,              -- hash of the configuration without the seed: groups the seeds
+    dataset VARCHAR,                -- the name results are reported under
+    "split" VARCHAR,                -- how shots, pool and test were divided
+    "when" VARCHAR,                 -- stop policy
+    how VARCHAR,                    -- verifier
+    model VARCHAR,                  -- model string
+    endpoint VARCHAR,               -- where the model answered; NULL in process
+    seed BIGINT,
+    config JSON,                    -- everything that was in force
+    prompts JSON,                   -- prompt file -> sha256
+    packages JSON,                  -- package -> version
+    corpus_counts JSON,             -- what was read and what was dropped, by reason; "complete": as published
+    corpus_fingerprint VARCHAR,     -- sha256 of the corpus as read
+    n_threads BIGINT,               -- threads to judge
+    git_commit VARCHAR,             -- of the code, with "+" where it was changed; NULL outside a checkout
+    status VARCHAR,                 -- running | finished | interrupted | failed; running without a process: killed
+    started TIMESTAMP,              -- of the first command that worked on it
+    finished TIMESTAMP,             -- NULL until it is
+    flushed BIGINT DEFAULT 0        -- number of the last journal segment stored, so that none is stored twice
+);
+
+-- One row is the judgement of one thread, or of one of its checkpoints.
+CREATE TABLE IF NOT EXISTS predictions (
+    run_id VARCHAR,
+    thread_id VARCHAR,
+    checkpoint VARCHAR,             -- NULL unless the stop policy names several
+    fold VARCHAR,                   -- part of the split whose test set the thread is in
+    gold VARCHAR,
+    label VARCHAR,                  -- NULL if abstained or failed
+    probabilities JSON,             -- label -> probability, and "method": where they come from; NULL where there are none
+    outcome VARCHAR,                -- verdict | abstained | failed
+    reason VARCHAR,                 -- why it abstained or failed
+    stop_index BIGINT,              -- posts read when it stopped, from 1
+    n_posts BIGINT,                 -- posts in the thread
+    seconds_to_stop DOUBLE,         -- in the conversation, from the source post to the stop; NULL without times
+    rationale VARCHAR,              -- the model's own words
+    seconds DOUBLE                  -- of work on this thread, waiting for models included
+);
+
+-- One row is one decision of a stop policy.
+CREATE TABLE IF NOT EXISTS steps (
+    run_id VARCHAR,
+    thread_id VARCHAR,
+    step BIGINT,                    -- posts read, from 1
+    action VARCHAR,                 -- continue | stop
+    stop_probability DOUBLE,
+    label VARCHAR                   -- verdict on this prefix, where one was asked for
+);
+
+-- One row is one use of a model's answer.
+CREATE TABLE IF NOT EXISTS calls (
+    run_id VARCHAR,
+    thread_id VARCHAR,
+    key VARCHAR,                    -- content address: equal questions have equal keys
+    cached BOOLEAN,                 -- answered from the row with this key and cached = false
+    role VARCHAR,
+    model VARCHAR,
+    endpoint VARCHAR,
+    parameters JSON,                -- all else that is part of the address
+    prompt_sha256 VARCHAR,
+    request JSON,                   -- messages as sent; NULL where cached
+    reply JSON,                     -- the answer as read; NULL where cached or failed
+    input_tokens BIGINT,
+    output_tokens BIGINT,
+    cost DOUBLE,                    -- USD; NULL where no price is known
+    seconds DOUBLE,
+    created TIMESTAMP,
+    error VARCHAR                   -- why there is no reply
+);
+
+-- One row is one measured value of a run.
+CREATE TABLE IF NOT EXISTS metrics (
+    run_id VARCHAR,
+    checkpoint VARCHAR,
+    name VARCHAR,                   -- macro_f1, accuracy, f1_<label>, early_rate, ...
+    value DOUBLE,                   -- NULL where it is undefined (F1 of a class that never occurs)
+    low DOUBLE,                     -- 95 % bootstrap interval over threads; NULL for counts
+    high DOUBLE,
+    n BIGINT                        -- threads it is measured on, abstained and failed ones included
+);

@@ -1,0 +1,173 @@
+"""One thread of a run, for `eval.show`: its posts and where the reading stopped, the verdicts, the calls."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from corpora.errors import UsageError
+from corpora.thread import ClaimThread
+from eval import read
+from eval.report import clean, line, order
+
+Row = dict[str, Any]
+
+_DEEPEST = 6
+"""Replies below this level are not indented further."""
+
+
+@dataclass(frozen=True)
+class ThreadView:
+    """What the database knows of a thread."""
+
+    run: Row
+    """The run that posts and calls are shown of: the first that judged the thread."""
+    verdicts: list[Row]
+    """Rows of `predictions` with the seed of their run, of every run given."""
+    calls: list[Row]
+    """Rows of `calls`, cached ones with the request and reply of the call that they repeat."""
+
+
+def collect(connection: duckdb.DuckDBPyConnection, runs: Sequence[Row], thread_id: str) -> ThreadView:
+    """Gather what runs recorded of a thread.
+
+    Raises:
+        UsageError: none of them has judged it.
+    """
+    query = """SELECT predictions.*, seed FROM predictions JOIN runs USING (run_id)
+               WHERE thread_id = $1 AND run_id IN (SELECT unnest($2::VARCHAR[])) ORDER BY seed"""
+    verdicts = read.rows(connection, query, [thread_id, [run["run_id"] for run in runs]])
+    if not verdicts:
+        raise UsageError(f"{runs[0]['dataset']}: this run has not judged a thread {line(thread_id)}")
+    verdicts.sort(key=lambda row: (row["seed"], order(row["checkpoint"])))
+    run = next(run for run in runs if run["run_id"] == verdicts[0]["run_id"])
+    query = """
+        WITH used AS (SELECT * FROM calls WHERE run_id = $1 AND thread_id = $2),
+             made AS (SELECT key, any_value(request) AS request, any_value(reply) AS reply FROM calls
+                      WHERE NOT cached AND error IS NULL AND key IN (SELECT key FROM used) GROUP BY key)
+        SELECT used.* EXCLUDE (request, reply), coalesce(used.request, made.request) AS request,
+               coalesce(used.reply, made.reply) AS reply
+        FROM used LEFT JOIN made USING (key) ORDER BY created"""
+    return ThreadView(run, verdicts, read.rows(connection, query, [run["run_id"], thread_id]))
+
+
+def show(view: ThreadView, data_dir: Path | None, console: Console) -> None:
+    """Print a thread, with its posts where the corpus is still there.
+
+    Args:
+        view: What the database knows.
+        data_dir: Where the corpus lies; None for where it was at the time.
+        console: Where to print.
+    """
+    first = view.verdicts[0]
+    title = f"thread {first['thread_id']} of {view.run['dataset']}, gold {first['gold']}"
+    console.print(Text(line(f"{title}, run {view.run['run_id']}"), style="bold"))
+    own = [row for row in view.verdicts if row["run_id"] == view.run["run_id"]]
+    try:
+        thread = _find(view.run, data_dir, first["thread_id"])
+    except UsageError as error:
+        console.print(Text(f"its posts cannot be shown: {line(error)}", style="yellow"))
+    else:
+        console.print(_posts(thread, own))
+    console.print(_verdicts(view.verdicts))
+    for row in own:
+        if row["rationale"]:
+            console.print(Text(f"rationale{_at(row)}:", style="bold"))
+            console.print(Padding(Text(clean(row["rationale"])), (0, 0, 0, 4)))
+    for number, call in enumerate(view.calls, 1):
+        console.print(_call(number, call))
+
+
+def _find(run: Row, data_dir: Path | None, thread_id: str) -> ClaimThread:
+    from corpora.catalog import load
+
+    config = run["config"] or {}
+    there = data_dir or (Path(config["data_dir"]) if config.get("data_dir") else None)
+    name = config.get("dataset") or run["dataset"]
+    corpus = load(name, data_dir=there, keep_handles=bool(config.get("keep_handles")), environ=os.environ)
+    for thread in corpus.threads:
+        if thread.id == thread_id:
+            return thread
+    raise UsageError(f"{name} no longer has this thread; its files have changed since")
+
+
+def _posts(thread: ClaimThread, verdicts: Sequence[Row]) -> Table:
+    stops: dict[int, list[str]] = {}
+    for row in verdicts:
+        if row["stop_index"]:
+            stops.setdefault(row["stop_index"], []).append(f"stopped here{_at(row)}: {_given(row)}")
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(justify="right", style="dim")
+    grid.add_column(justify="right", style="dim", no_wrap=True)
+    grid.add_column()
+    depth: dict[str, int] = {}
+    for number, post in enumerate(thread.posts, 1):
+        depth[post.id] = 0 if number == 1 else depth.get(post.parent or "", 0) + 1
+        text = Text.assemble((line(post.author), "bold"), " ", clean(post.text))
+        level = min(depth[post.id], _DEEPEST)
+        grid.add_row(str(number), _clock(post.seconds), Padding(text, (0, 0, 0, 2 * level)))
+        for stop in stops.get(number, []):
+            grid.add_row("", "", Text(f"── {line(stop)} ──", style="bold cyan"))
+    return grid
+
+
+def _clock(seconds: float | None) -> str:
+    """Time since the source post: 0:42, 3:05:00, 2d 4:00:00."""
+    if seconds is None:
+        return ""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    clock = f"{hour}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+    return f"{days}d {clock}" if days else clock
+
+
+def _at(row: Row) -> str:
+    return f" at {row['checkpoint']}" if row["checkpoint"] else ""
+
+
+def _given(row: Row) -> str:
+    return row["label"] or f"{row['outcome']}: {row['reason']}"
+
+
+def _verdicts(verdicts: Sequence[Row]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(4):
+        grid.add_column(overflow="fold")
+    for row in verdicts:
+        probabilities = dict(row["probabilities"] or {})
+        method = probabilities.pop("method", None)
+        chances = ", ".join(f"{label} {p:.3f}" for label, p in probabilities.items())
+        right = "right" if row["label"] == row["gold"] else "wrong"
+        grid.add_row(
+            Text(f"seed {row['seed']}{_at(row)}", style="bold"),
+            Text(line(_given(row)), style="green" if right == "right" else "red"),
+            Text(right),
+            Text(line(chances + (f" ({method})" if method else ""))),
+        )
+    return grid
+
+
+def _call(number: int, call: Row) -> Group:
+    tokens = f"{call['input_tokens'] or 0} + {call['output_tokens'] or 0} tokens"
+    spent = "cached" if call["cached"] else f"{call['seconds'] or 0:.2f} s"
+    head = Text(line(f"call {number}: {call['role']}, {call['model']}, {tokens}, {spent}"), style="bold")
+    parts: list[Any] = [head]
+    for message in call["request"] or []:
+        parts += [Text(line(message.get("role")), style="dim"), _quoted(message.get("content"))]
+    if call["error"]:
+        parts += [Text("error", style="dim"), _quoted(call["error"])]
+    elif call["reply"]:
+        parts += [Text("reply", style="dim"), _quoted(call["reply"].get("text"))]
+    return Group(*parts)
+
+
+def _quoted(text: object) -> Padding:
+    return Padding(Text(clean(text)), (0, 0, 0, 4))

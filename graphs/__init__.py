@@ -1,0 +1,1 @@
+"""LangGraph state machines, where when meets how."""

@@ -1,0 +1,70 @@
+"""Made-up corpora and servers for tests of whole commands."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+
+
+def write_corpus(path: Path, threads: int, posts: int = 4, *, timed: bool = True) -> Path:
+    """A JSONL corpus: every other thread is a rumor, and says "unconfirmed" in its last post."""
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(threads):
+            rumor = number % 2 == 0
+            texts = [
+                f"thread {number}: the bridge at milestone {number * 7} is closed",
+                "what happened?",
+                "ok then",
+            ]
+            texts = [*texts[: posts - 1], *(f"noise {i}" for i in range(posts - 4))]
+            texts.append(f"this is {'unconfirmed' if rumor else 'on the town website'} ({number})")
+            content = {
+                "id": f"t{number}",
+                "event": f"event{number % 3}",
+                "language": "en",
+                "rumor": "rumor" if rumor else "non-rumor",
+                "veracity": "U" if rumor else "N",
+                "posts": [
+                    {
+                        "id": f"t{number}-{i}",
+                        "parent": None if i == 0 else f"t{number}-0",
+                        "seconds": i * 600.0 if timed else None,
+                        "author": f"someone{i}",
+                        "text": text,
+                    }
+                    for i, text in enumerate(texts)
+                ],
+            }
+            file.write(json.dumps(content) + "\n")
+    return path
+
+
+RULES: list[dict[str, Any]] = [
+    {"contains": "unconfirmed", "reply": "Yes", "probabilities": {"Yes": 0.9, "No": 0.1}},
+    {"reply": "No", "probabilities": {"Yes": 0.2, "No": 0.8}},
+]
+
+
+@contextmanager
+def stub_process(rules: list[dict[str, Any]]) -> Iterator[str]:
+    """A chat stub in a process of its own, so that it outlives a killed runner; yields its base URL."""
+    command = [sys.executable, "-m", "tests.chat_stub", "--port", "0", "--rules", json.dumps(rules)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        assert process.stdout
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def asked(url: str) -> dict[str, int]:
+    """How many requests the stub has had, and how many different ones."""
+    with urllib.request.urlopen(url.removesuffix("/v1") + "/count", timeout=10) as answer:
+        return json.loads(answer.read())

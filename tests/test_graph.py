@@ -1,0 +1,170 @@
+import os
+import subprocess
+import sys
+
+os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from agents.stopping.fixed import after_hours, after_posts
+from agents.verdict import Verdict
+from corpora.errors import UsageError
+from corpora.thread import ClaimThread, Post
+from graphs import stop_then_detect
+from graphs.methods import HOW, METHODS, Context, Method, checkpoints, known, open_policy
+from graphs.stop_then_detect import Input, builder, graph, recursion_limit, run_nodes
+
+
+def thread(times: list[float | None]) -> ClaimThread:
+    posts = tuple(
+        Post(str(i), f"post {i}", seconds, f"user{i}", None if i == 0 else "0") for i, seconds in enumerate(times)
+    )
+    return ClaimThread("t", posts)
+
+
+class Recorder:
+    """A verifier that remembers what it was shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[ClaimThread] = []
+
+    async def __call__(self, prefix: ClaimThread) -> Verdict:
+        self.seen.append(prefix)
+        return Verdict("rumor", {"rumor": 0.9, "non-rumor": 0.1}, "classifier")
+
+
+def as_input(conversation: ClaimThread) -> dict:
+    return {
+        "id": conversation.id,
+        "posts": [
+            {"id": p.id, "text": p.text, "seconds": p.seconds, "author": p.author, "parent": p.parent}
+            for p in conversation.posts
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("when", "read"),
+    [
+        ("first-post", 1),
+        ("posts:3", 3),
+        ("posts:99", 5),
+        ("all-posts", 5),
+        ("hours:1", 3),
+        ("hours:0", 1),
+        ("hours:2", 4),
+    ],
+)
+async def test_stops_where_the_policy_says_and_shows_the_verifier_no_more(when: str, read: int) -> None:
+    conversation = thread([0, 60, 3600, 7200, 7201])
+    verifier = Recorder()
+    state = await run_nodes(conversation, Method(open_policy(when), verifier))
+    assert state["read"] == read
+    assert [len(prefix.posts) for prefix in verifier.seen] == [read]
+    assert verifier.seen[0].posts == conversation.posts[:read]
+    assert [step["action"] for step in state["steps"]] == ["continue"] * (read - 1) + ["stop"]
+
+
+@pytest.mark.parametrize("when", ["first-post", "posts:3", "all-posts", "hours:1"])
+async def test_graph_and_batch_runner_give_the_same(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    conversation = thread([0, 60, 3600, 7200, 7201])
+    method = Method(open_policy(when), Recorder())
+
+    async def the_method(_: object) -> Method:
+        return method
+
+    batch = await run_nodes(conversation, method)
+    monkeypatch.setattr(stop_then_detect, "method_of", the_method)
+    alone = await graph.ainvoke(as_input(conversation), {"recursion_limit": recursion_limit(5)}, context=Context())
+    assert alone["steps"] == batch["steps"]
+    assert alone["verdict"] == batch["verdict"]
+    assert alone["read"] == batch["read"]
+
+
+async def test_graph_runs_on_its_defaults_and_can_be_checkpointed_with_strict_types() -> None:
+    saved = builder.compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    conversation = {"posts": [{"text": "they closed the harbour bridge"}, {"text": "source? no such thing"}]}
+    output = await saved.ainvoke(conversation, config, context=None)
+    assert output["verdict"]["label"] in ("rumor", "non-rumor")
+    assert output["verdict"]["probability_method"] == "classifier"
+    assert output["read"] == 2
+    state = await saved.aget_state(config)
+    assert state.values["posts"][1]["parent"] == "0"
+
+
+async def test_each_post_is_a_step_of_its_own_in_the_stream() -> None:
+    conversation = as_input(thread([0, 1, 2]))
+    nodes = [
+        node
+        async for update in graph.astream(conversation, stream_mode="updates", context=Context())
+        for node in update
+    ]
+    assert nodes == ["admit"] + ["read_post", "decide"] * 3 + ["verify"]
+
+
+def test_drawing_shows_the_two_ways_on_from_a_decision() -> None:
+    drawing = graph.get_graph()
+    assert {(edge.source, edge.target) for edge in drawing.edges if edge.conditional} == {
+        ("decide", "read_post"),
+        ("decide", "verify"),
+    }
+    assert "posts" in Input.model_json_schema()["required"]
+
+
+async def test_no_conversation_is_an_error_of_the_input() -> None:
+    with pytest.raises(ValueError, match="at least 1 item"):
+        await graph.ainvoke({"posts": []})
+
+
+async def test_hours_mean_nothing_without_times() -> None:
+    with pytest.raises(UsageError, match="no times"):
+        await run_nodes(thread([None, None]), Method(open_policy("hours:1"), Recorder()))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "posts:0",
+        "posts:-1",
+        "posts:x",
+        "posts",
+        "hours",
+        "hours:nan",
+        "hours:-1",
+        "frist-post",
+        "all-posts:2",
+    ],
+)
+def test_bad_policies_are_the_users_error(bad: str) -> None:
+    with pytest.raises(UsageError):
+        open_policy(bad)
+
+
+def test_lists_of_checkpoints() -> None:
+    assert checkpoints("hours:1, 6,12") == ["hours:1", "hours:6", "hours:12"]
+    assert checkpoints("posts:10,all") == ["posts:10", "posts:all"]
+    assert checkpoints("first-post") == ["first-post"]
+    assert after_posts("all").n is None
+    assert after_hours("0.5").deadline == 1800
+
+
+def test_names_that_are_nearly_right_are_suggested() -> None:
+    with pytest.raises(UsageError, match="did you mean direct"):
+        known("diretc", HOW, "--how")
+
+
+def test_every_published_method_is_made_of_known_parts() -> None:
+    for pair in METHODS.values():
+        assert pair.how in HOW
+        for checkpoint in checkpoints(pair.when):
+            open_policy(checkpoint)
+
+
+def test_importing_the_graph_loads_no_model_and_no_store() -> None:
+    heavy = {"torch", "transformers", "sentence_transformers", "langchain_openai", "duckdb", "sklearn"}
+    code = "import sys, graphs.stop_then_detect; print(' '.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not heavy & set(loaded)
+    assert graph.checkpointer is None
