@@ -5,9 +5,10 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from corpora.errors import UsageError
+from corpora.thread import Language
 from graphs.methods import HOW, METHODS, checkpoints, known, open_policy
 
 SPLITS = {
@@ -26,6 +27,8 @@ class RunConfig:
     """Corpus by name, or FORMAT:PATH (aclr, eard, jsonl)."""
     data_dir: Path | None = None
     keep_handles: bool = False
+    language: str | None = None
+    """Keep threads of one language, "en" or "zh"."""
     labels: str | None = None
     """Label set; None for the corpus's own."""
     split: str = "few-shot"
@@ -82,6 +85,8 @@ class RunConfig:
         for name, least in at_least.items():
             if (value := getattr(self, name)) is not None and value < least:
                 raise UsageError(f"--{name.replace('_', '-')} {value}: want at least {least}")
+        if self.language not in (None, *get_args(Language)):
+            raise UsageError(f"--language {self.language}: want {' or '.join(get_args(Language))}")
         if not 0 <= self.fail_on_error <= 1:
             raise UsageError(f"--fail-on-error {self.fail_on_error}: want a share between 0 and 1")
         if HOW[self.how].asks_model and self.model is None:
@@ -169,6 +174,7 @@ examples:
         metavar="DIR",
         help="where corpora lie (default: $HEARSAY_DATA, then the cache)",
     )
+    add("--language", metavar="LANG", help="only threads in en, or in zh")
     add("--labels", metavar="SET", help="rumor/non-rumor, false/non-rumor or veracity (default: the corpus's)")
     add("--split", metavar="NAME", help="few-shot (default), events, official or all; see below")
     add("--train-on", metavar="CORPUS", help="take the shots from another corpus")

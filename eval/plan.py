@@ -130,10 +130,14 @@ def make_plan(config: RunConfig, endpoint: str | None) -> Plan:
     counts = dict(corpus.counts)
     if len(threads) < len(corpus.threads):
         counts["threads_without_label"] = len(corpus.threads) - len(threads)
+    if config.language:
+        others = [thread for thread in threads if thread.language != config.language]
+        threads = [thread for thread in threads if thread.language == config.language]
+        counts["threads_in_another_language"] = len(others)
     if config.exclude_overlap:
         other = load(config.exclude_overlap, data_dir=config.data_dir, environ=os.environ)
         threads, dropped = exclude_overlap(threads, other.threads)
-        counts[f"threads_also_in_{other.name}"] = len(dropped) if isinstance(dropped, list) else dropped
+        counts[f"threads_also_in_{other.name}"] = len(dropped)
     if len({label_set.of(thread) for thread in threads}) < 2:
         raise UsageError(f"{corpus.name} has fewer than two classes of {name} left: nothing to tell apart")
     if any(checkpoint.startswith("hours:") for checkpoint in config.checkpoints):

@@ -27,6 +27,7 @@ _HEADS = {
     "calls_per_thread": "calls",
     "tokens_per_thread": "tokens",
 }
+_OF_CALLS = {"calls_per_thread", "tokens_per_thread"}  # left out where no model was asked
 _HIDDEN = {"micro_f1", "coverage"}  # stored, but they say what accuracy and the counts say
 _ORDER = ("early_rate", "abstained", "failed", "seconds_per_thread", "calls_per_thread", "tokens_per_thread")
 _PAPER = "† "
@@ -155,6 +156,8 @@ def show(report: Report, console: Console) -> None:
         return
     measured = next(iter(report.values.values()))
     names = [name for name in measured if name not in (*_HIDDEN, *_ORDER)] + list(_ORDER)
+    if not any(values["calls_per_thread"].value for values in report.values.values()):
+        names = [name for name in names if name not in _OF_CALLS]
     row_heads = max(len(line) for line in _row_heads(report))
     for chunk in _fit(names, report, console.width - row_heads):
         console.print(_table(report, chunk))
