@@ -119,8 +119,12 @@ _OPERATIONAL = {
 
 
 def identity(config: RunConfig) -> dict[str, Any]:
-    """The part of the configuration that decides what is computed; prompts count by their content, elsewhere."""
-    return {field.name: getattr(config, field.name) for field in fields(config) if field.name not in _OPERATIONAL}
+    """The part of the configuration that decides what is computed; prompts count by their content, elsewhere.
+
+    Options that are off are left out, so that an option added later does not orphan the runs made before it.
+    """
+    values = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in _OPERATIONAL}
+    return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
 def as_json(config: RunConfig) -> dict[str, Any]:

@@ -31,7 +31,8 @@ class Plan:
     """Where the shots come from, if not from the tested corpus."""
     counts: dict[str, int]
     """What was read, dropped and left out."""
-    endpoint: str | None
+    endpoint: str | None = None
+    """Where the model answers; known once it is open."""
 
     @cached_property
     def prompt_sha256(self) -> dict[str, str]:
@@ -110,7 +111,7 @@ class Plan:
         return [label for label in self.label_set.labels if label in there]
 
 
-def make_plan(config: RunConfig, endpoint: str | None) -> Plan:
+def make_plan(config: RunConfig) -> Plan:
     """Read the corpora and check that the configuration fits them.
 
     Raises:
@@ -153,7 +154,7 @@ def make_plan(config: RunConfig, endpoint: str | None) -> Plan:
             raise UsageError(
                 f"--train-on {train.name} has no labels {name}: it has {', '.join(train.label_sets) or 'none'}"
             )
-    return Plan(config, corpus, label_set, threads, train, counts, endpoint)
+    return Plan(config, corpus, label_set, threads, train, counts)
 
 
 def _labelled(corpus: LoadedCorpus, label_set: LabelSet) -> list[ClaimThread]:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ PACKAGES = (
 )  # fmt: skip
 
 
+@cache
 def git_commit() -> str | None:
     """The commit of the code, with "+" where files differ from it; None outside a checkout."""
     if not (ROOT / ".git").exists():
@@ -30,6 +32,7 @@ def _git(*arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()  # noqa: S603 - fixed words
 
 
+@cache
 def package_versions() -> dict[str, str]:
     """Versions of what the results depend on."""
     versions = {}

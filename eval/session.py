@@ -1,0 +1,202 @@
+"""One command's work: every seed started, continued or skipped, and the table at the end whatever happens."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from agents.call_log import CallLog
+from agents.encoder import Encoder
+from agents.models import Model, ModelSettings, open_model
+from corpora.errors import UsageError
+from corpora.locate import cache_dir
+from eval.config import RunConfig
+from eval.database import connect
+from eval.plan import Plan, make_plan
+from eval.progress import RunProgress
+from eval.read import fetch_calls, find_runs, finished_threads, known_call_keys, read_run
+from eval.report import collect, show
+from eval.runner import Job, RunStopped, Tools, jobs, run_jobs, texts_to_embed, unfinished
+from eval.store import Writer, recover
+from graphs.methods import HOW
+
+
+def run(config: RunConfig) -> int:
+    """Judge, and print the table; returns the exit code."""
+    console, notes = Console(), Console(stderr=True)
+    if config.embedded:
+        notes.print("Running the embedded encoder: offline, no key, no GPU (name a chat model with --model).")
+    plan = make_plan(config)
+    return _Session(plan, _open_models(plan), console, notes).run()
+
+
+def dry_run(config: RunConfig) -> int:
+    """Count what a run would ask, and ask nothing."""
+    plan = make_plan(config)
+    models = _open_models(plan)
+    log = CallLog(known=_known_keys(config.db, models), dry_run=True)
+    threads = 0
+    for seed in range(config.seeds):
+        folds = plan.folds(seed)
+        threads += sum(len(fold.test) for fold in folds)
+        if models:
+            todo = jobs(plan, Tools(log, models, None), folds, seed)
+            asyncio.run(run_jobs(plan, todo, lambda _: None, len(todo)))
+    totals, console = log.totals, Console()
+    cost = "no price known (give --price IN OUT)" if totals.unpriced else f"about {totals.cost:.4f} USD"
+    console.print(f"{plan.corpus.name}: {config.seeds} seeds, {threads} threads to judge")
+    console.print(
+        f"new calls {totals.calls:,} (answered before: {totals.cached:,}); "
+        f"about {totals.input_tokens:,} tokens in and {totals.output_tokens:,} out; {cost}",
+        soft_wrap=True,
+    )
+    return 0
+
+
+class _Session:
+    """One command's work on its seeds."""
+
+    def __init__(self, plan: Plan, models: dict[str, Model], console: Console, notes: Console) -> None:
+        self.plan, self.config, self.console, self.notes = plan, plan.config, console, notes
+        self.record: Callable[[dict[str, Any]], None] = lambda _: None
+        """Where the call log's rows go: to the run under way."""
+        log = CallLog(
+            known=_known_keys(self.config.db, models),
+            fetch=self._fetch,
+            record=lambda row: self.record(row),
+            max_cost=self.config.max_cost,
+            models=models.values(),
+        )
+        encoder = Encoder(cache=cache_dir(os.environ)) if HOW[self.config.how].reads_vectors else None
+        self.tools = Tools(log, models, encoder)
+        self.attempt = self._attempt()
+
+    def run(self) -> int:
+        """Work off the seeds."""
+        code = 0
+        try:
+            with RunProgress(self.notes, self.tools.log.totals) as progress, asyncio.Runner() as loop:
+                for seed in range(self.config.seeds):
+                    self._seed(seed, progress, loop)
+                for model in self.tools.models.values():
+                    loop.run(model.close())
+        except KeyboardInterrupt:
+            self.notes.print("Interrupted. What was judged is kept; the same command continues.")
+            code = 130
+        except RunStopped as stop:
+            self.notes.print(f"Stopped: {stop}. What was judged is kept; the same command continues.", markup=False)
+            code = 1
+        except UsageError:
+            # The table so far comes first, so that the last line says what is wrong.
+            self._table()
+            raise
+        self._table()
+        return code
+
+    def _seed(self, seed: int, progress: RunProgress, loop: asyncio.Runner) -> None:
+        """Start, continue or skip one seed's run."""
+        folds = self.plan.folds(seed)
+        row = self.plan.run_row(seed, sum(len(fold.test) for fold in folds), self.attempt)
+        run_id, n_threads = row["run_id"], row["n_threads"]
+        stored = read_run(self.config.db, run_id)
+        if stored and stored["status"] == "finished":
+            progress.note(f"seed {seed}: finished before ({run_id}); --fresh judges it again")
+            progress.add(n_threads, n_threads)
+            return
+        with Writer(self.config.db, row) as writer:
+            try:
+                writer.forget_failed()
+                done = finished_threads(self.config.db, run_id)
+                progress.add(n_threads, len(done))
+                if self.tools.encoder:
+                    progress.embed(self.tools.encoder, texts_to_embed(self.config, folds))
+                todo = unfinished(jobs(self.plan, self.tools, folds, seed), done)
+                self._judge(writer, todo, n_threads, progress, loop)
+                self._measure(writer)
+            except KeyboardInterrupt:
+                writer.finish("interrupted")
+                raise
+            except Exception:
+                with suppress(UsageError):  # if this cannot be stored, that is what went wrong in the first place
+                    writer.finish("failed")
+                raise
+            writer.finish("finished")
+
+    def _judge(
+        self, writer: Writer, todo: list[Job], n_threads: int, progress: RunProgress, loop: asyncio.Runner
+    ) -> None:
+        """Judge what is left, every call and every thread recorded as it is done."""
+
+        def record(rows: dict[str, list[dict[str, Any]]]) -> None:
+            writer.add(**rows)
+            progress.judged(rows["predictions"])
+
+        self.record = lambda call: writer.add(calls=[call])
+        loop.run(run_jobs(self.plan, todo, record, self.config.fail_on_error * n_threads))
+
+    def _measure(self, writer: Writer) -> None:
+        """Store the run's metrics."""
+        writer.flush()
+        with connect(self.config.db, read_only=True) as connection:
+            report = collect(connection, find_runs(connection, writer.run_id))
+        writer.replace_metrics(
+            [estimate.row(checkpoint) for checkpoint, values in report.values.items() for estimate in values.values()]
+        )
+
+    def _table(self) -> None:
+        """Print what was judged so far, by this command or before."""
+        config_id = self.plan.run_row(0, 0, self.attempt)["config_id"]
+        try:
+            with connect(self.config.db, read_only=True) as connection:
+                runs = [run for run in find_runs(connection, config_id) if run["seed"] < self.config.seeds]
+                report = collect(connection, runs)
+        except UsageError:
+            return  # nothing was stored yet
+        show(report, self.console)
+        self.console.print(f"stored in {self.config.db} as {config_id}: python -m eval.show {config_id}", style="dim")
+
+    def _attempt(self) -> int:
+        """The attempt to work on: the newest that the database knows, or with --fresh the one after it."""
+
+        def known(attempt: int) -> bool:
+            return read_run(self.config.db, self.plan.run_row(0, 0, attempt)["run_id"]) is not None
+
+        attempt = 0
+        while known(attempt + 1):
+            attempt += 1
+        return attempt + 1 if self.config.fresh and known(attempt) else attempt
+
+    async def _fetch(self, keys: list[str]) -> dict[str, dict[str, Any]]:
+        return await asyncio.to_thread(fetch_calls, self.config.db, keys)
+
+
+def _known_keys(db: Path, models: dict[str, Model]) -> set[str]:
+    """Addresses of all calls that were ever answered."""
+    if not models or not db.exists():
+        return set()
+    recover(db)  # what a killed run left in its journal is known too
+    return known_call_keys(db)
+
+
+def _open_models(plan: Plan) -> dict[str, Model]:
+    """The chat model, if the method asks one; the plan learns where it answers."""
+    config = plan.config
+    if config.model is None or not HOW[config.how].asks_model:
+        return {}
+    settings = ModelSettings(
+        config.model,
+        base_url=config.base_url,
+        temperature=config.temperature,
+        max_tokens=config.max_tokens,
+        timeout=config.timeout,
+        max_retries=config.max_retries,
+        requests_per_second=config.requests_per_second,
+        price=config.price,
+    )
+    model = open_model(settings)
+    plan.endpoint = model.endpoint
+    return {"": model}
