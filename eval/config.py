@@ -194,8 +194,8 @@ examples:
     add("--keep-handles", action="store_true", help="show models the user names as they are")
     add = result.add_argument_group("when and how").add_argument
     add("--method", metavar="NAME", help="a published pair of when and how; see below")
-    add("--when", metavar="POLICY", help="when to stop reading (default: posts:1,all)")
-    add("--how", metavar="NAME", help="how to decide (default: encoder)")
+    add("--when", metavar="POLICY", help="when to stop reading (default: posts:1,all; all-posts with a --model)")
+    add("--how", metavar="NAME", help="how to decide (default: encoder; direct with a --model)")
     add = result.add_argument_group("the model").add_argument
     add("--model", metavar="MODEL", help="openai:NAME, hf:PATH-OR-NAME or scripted:FILE")
     add("--base-url", metavar="URL", help="an OpenAI-compatible server (vLLM, Ollama, llama.cpp)")
@@ -248,8 +248,8 @@ def read_config(arguments: Sequence[str] | None = None) -> RunConfig:
         if "how" in values and values["how"] != pair.how:
             raise UsageError(f"--method {values['method']} decides by {pair.how}: leave --how or --method out")
         values = {"when": pair.when, "split": pair.split} | values | {"how": pair.how}
-    elif values.get("model") not in (None, "encoder") and "how" not in values:
-        values = {"when": "all-posts"} | values | {"how": "direct"}
+    elif values.get("model") not in (None, "encoder"):
+        values = {"when": "all-posts", "how": "direct"} | values
     if "price" in values:
         values["price"] = tuple(values["price"])
     return RunConfig(**values)

@@ -23,6 +23,7 @@ class RunProgress:
     def __init__(self, console: Console, totals: Totals) -> None:
         self._totals = totals
         self._failed = self._abstained = 0
+        self._begun = 0
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -35,7 +36,7 @@ class RunProgress:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._threads = self._bar.add_task("threads", total=0, numbers="")
+        self._threads = self._bar.add_task("reading", total=None, numbers="")
 
     def __enter__(self) -> "RunProgress":
         self._bar.start()
@@ -50,10 +51,11 @@ class RunProgress:
         """Print a line above the bar."""
         self._bar.console.print(text, markup=False, highlight=False)
 
-    def add(self, threads: int, done: int) -> None:
-        """More threads to judge, some of them done before."""
-        total = (self._bar.tasks[0].total or 0) + threads
-        self._bar.update(self._threads, total=total, advance=done)
+    def begin_seed(self, seed: int, seeds: int, threads: int, done: int) -> None:
+        """The next seed's threads, some of them done before; later seeds are expected to have as many."""
+        total = self._begun + threads * (seeds - seed)
+        self._bar.update(self._threads, description=f"seed {seed + 1} of {seeds}", total=total, advance=done)
+        self._begun += threads
 
     def judged(self, predictions: list[dict[str, Any]]) -> None:
         """One more thread is done."""

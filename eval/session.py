@@ -105,13 +105,13 @@ class _Session:
         stored = read_run(self.config.db, run_id)
         if stored and stored["status"] == "finished":
             progress.note(f"seed {seed}: finished before ({run_id}); --fresh judges it again")
-            progress.add(n_threads, n_threads)
+            progress.begin_seed(seed, self.config.seeds, n_threads, n_threads)
             return
         with Writer(self.config.db, row) as writer:
             try:
                 writer.forget_failed()
                 done = finished_threads(self.config.db, run_id)
-                progress.add(n_threads, len(done))
+                progress.begin_seed(seed, self.config.seeds, n_threads, len(done))
                 if self.tools.encoder:
                     progress.embed(self.tools.encoder, texts_to_embed(self.config, folds))
                 todo = unfinished(jobs(self.plan, self.tools, folds, seed), done)

@@ -397,7 +397,7 @@ def kill_at(tmp_path: Path, arguments: list[str], url: str, calls: int) -> int:
 
 def test_sigkill_loses_no_finished_thread_and_repeats_only_calls_in_flight(tmp_path: Path) -> None:
     corpus = f"jsonl:{write_corpus(tmp_path / 'made-up.jsonl', 60)}"
-    rules = [{**rule, "seconds": 0.05} for rule in RULES]
+    rules = [{**rule, "seconds": 0.15} for rule in RULES]
     concurrency, kills = 8, [1, 12, 30, 25]
     with stub_process(rules) as url:
         arguments = [
@@ -434,7 +434,7 @@ def test_sigkill_loses_no_finished_thread_and_repeats_only_calls_in_flight(tmp_p
 
 def test_ctrl_c_ends_cleanly_with_a_partial_table(tmp_path: Path) -> None:
     corpus = f"jsonl:{write_corpus(tmp_path / 'made-up.jsonl', 60)}"
-    with stub_process([{**rule, "seconds": 0.1} for rule in RULES]) as url:
+    with stub_process([{**rule, "seconds": 0.3} for rule in RULES]) as url:
         arguments = [
             "--dataset",
             corpus,
