@@ -35,7 +35,7 @@ class RunConfig:
     train_on: str | None = None
     """Corpus that the shots come from; None for the tested one."""
     exclude_overlap: str | None = None
-    """Corpus whose threads are left out of the tested one."""
+    """Corpus whose threads are left out of training (and of the tested corpus, where that trains)."""
     limit: int | None = None
     """At most so many test threads a seed."""
     shots: int = 50
@@ -185,7 +185,7 @@ examples:
     add(
         "--exclude-overlap",
         metavar="CORPUS",
-        help="leave out threads that CORPUS has too, by id and source text",
+        help="learn from no thread that CORPUS has too, by id or source text",
     )
     add("--limit", type=int, metavar="N", help="at most N test threads a seed, drawn at random")
     add("--shots", type=int, metavar="K", help="labelled threads to learn from (default: 50)")

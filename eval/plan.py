@@ -26,9 +26,11 @@ class Plan:
     corpus: LoadedCorpus
     label_set: LabelSet
     threads: list[ClaimThread]
-    """Those that can be tested: they have a label, and are not left out for overlap."""
+    """Those that can be tested."""
     train: LoadedCorpus | None
     """Where the shots come from, if not from the tested corpus."""
+    learned: list[ClaimThread]
+    """Those that shots may be drawn from."""
     counts: dict[str, int]
     """What was read, dropped and left out."""
     endpoint: str | None = None
@@ -71,7 +73,7 @@ class Plan:
         config, rng = self.config, np.random.default_rng(seed)
         divide = partial(few_shot, self.threads)
         if self.train is not None:
-            divide = partial(cross_corpus, _labelled(self.train, self.label_set), self.threads)
+            divide = partial(cross_corpus, self.learned, self.threads)
         elif config.split == "events":
             divide = partial(event_wise, self.threads)
         elif config.split == "official":
@@ -117,48 +119,68 @@ def make_plan(config: RunConfig) -> Plan:
     Raises:
         UsageError: a corpus is missing, has no such labels, or is too small.
     """
-    corpus = load(config.dataset, data_dir=config.data_dir, keep_handles=config.keep_handles, environ=os.environ)
-    if not corpus.label_sets:
-        raise UsageError(f"{corpus.name} has stance labels only: there is no rumor label to judge by")
-    name = config.labels or corpus.label_sets[0]
-    known(name, LABEL_SETS, "--labels")
-    if name not in corpus.label_sets:
-        raise UsageError(f"{corpus.name} has no labels {name}: it has {', '.join(corpus.label_sets)}")
-    label_set = LABEL_SETS[name]
-    if HOW[config.how].asks_model and not label_set.binary:
-        raise UsageError(f"--how {config.how} answers Yes or No, not {name}: add --labels rumor/non-rumor")
-    threads = _labelled(corpus, label_set)
+    corpus = _load(config, config.dataset)
+    label_set = _label_set(config, corpus)
     counts = dict(corpus.counts)
-    if len(threads) < len(corpus.threads):
-        counts["threads_without_label"] = len(corpus.threads) - len(threads)
-    if config.language:
-        others = [thread for thread in threads if thread.language != config.language]
-        threads = [thread for thread in threads if thread.language == config.language]
-        counts["threads_in_another_language"] = len(others)
+    threads = _eligible(config, corpus, label_set, counts)
+    train = _load(config, config.train_on) if config.train_on and config.train_on != config.dataset else None
+    learned = threads
+    if train is not None:
+        if label_set.name not in train.label_sets:
+            raise UsageError(f"--train-on {train.name} has no labels {label_set.name}: it has {_names(train)}")
+        learned = [thread for thread in train.threads if label_set.of(thread) is not None]
     if config.exclude_overlap:
-        other = load(config.exclude_overlap, data_dir=config.data_dir, environ=os.environ)
-        threads, dropped = exclude_overlap(threads, other.threads)
-        counts[f"threads_also_in_{other.name}"] = len(dropped)
+        other = _load(config, config.exclude_overlap)
+        learned, dropped = exclude_overlap(learned, other.threads)
+        counts[f"training_threads_also_in_{other.name}_left_out"] = len(dropped)
+        threads = threads if train is not None else learned
+    if train is not None and (leaking := len(exclude_overlap(threads, learned)[1])):
+        counts["test_threads_also_in_training_corpus"] = leaking
     if len({label_set.of(thread) for thread in threads}) < 2:
-        raise UsageError(f"{corpus.name} has fewer than two classes of {name} left: nothing to tell apart")
-    if any(checkpoint.startswith("hours:") for checkpoint in config.checkpoints):
-        untimed = sum(not thread.timed for thread in threads)
-        if untimed == len(threads):
-            raise UsageError(f"{corpus.name} has no times, so hours mean nothing in it: use --when posts:N")
-        threads = [thread for thread in threads if thread.timed]
-        counts |= {"threads_without_times": untimed} if untimed else {}
-    train = None
-    if config.train_on and config.train_on != config.dataset:
-        train = load(config.train_on, data_dir=config.data_dir, keep_handles=config.keep_handles, environ=os.environ)
-        if name not in train.label_sets:
-            raise UsageError(
-                f"--train-on {train.name} has no labels {name}: it has {', '.join(train.label_sets) or 'none'}"
-            )
-    return Plan(config, corpus, label_set, threads, train, counts)
+        raise UsageError(f"{corpus.name} has fewer than two classes of {label_set.name} left: nothing to tell apart")
+    return Plan(config, corpus, label_set, threads, train, learned, counts)
 
 
-def _labelled(corpus: LoadedCorpus, label_set: LabelSet) -> list[ClaimThread]:
-    return [thread for thread in corpus.threads if label_set.of(thread) is not None]
+def _load(config: RunConfig, name: str) -> LoadedCorpus:
+    return load(name, data_dir=config.data_dir, keep_handles=config.keep_handles, environ=os.environ)
+
+
+def _names(corpus: LoadedCorpus) -> str:
+    return ", ".join(corpus.label_sets) or "stance labels only"
+
+
+def _label_set(config: RunConfig, corpus: LoadedCorpus) -> LabelSet:
+    """The label set asked for, or the corpus's own, if corpus and verifier can do with it."""
+    name = config.labels or corpus.label_set
+    if name is None:
+        raise UsageError(f"{corpus.name} has {_names(corpus)}: there is no rumor label to judge by")
+    if known(name, LABEL_SETS, "--labels") not in corpus.label_sets:
+        raise UsageError(f"{corpus.name} has no labels {name}: it has {_names(corpus)}")
+    if HOW[config.how].asks_model and not LABEL_SETS[name].binary:
+        raise UsageError(f"--how {config.how} answers Yes or No, not {name}: add --labels rumor/non-rumor")
+    return LABEL_SETS[name]
+
+
+def _eligible(
+    config: RunConfig, corpus: LoadedCorpus, label_set: LabelSet, counts: dict[str, int]
+) -> list[ClaimThread]:
+    """The threads that can be tested; those that cannot are counted, by reason."""
+    by_clock = any(checkpoint.startswith("hours:") for checkpoint in config.checkpoints)
+    if by_clock and not any(thread.timed for thread in corpus.threads):
+        raise UsageError(f"{corpus.name} has no times, so hours mean nothing in it: use --when posts:N")
+    kept = []
+    for thread in corpus.threads:
+        if label_set.of(thread) is None:
+            reason = "threads_without_label"
+        elif config.language not in (None, thread.language):
+            reason = "threads_in_another_language"
+        elif by_clock and not thread.timed:
+            reason = "threads_without_times"
+        else:
+            kept.append(thread)
+            continue
+        counts[reason] = counts.get(reason, 0) + 1
+    return kept
 
 
 def _limited(folds: list[Fold], limit: int, rng: np.random.Generator) -> list[Fold]:

@@ -31,6 +31,12 @@ def run(config: RunConfig) -> int:
     if config.embedded:
         notes.print("Running the embedded encoder: offline, no key, no GPU (name a chat model with --model).")
     plan = make_plan(config)
+    if leaking := plan.counts.get("test_threads_also_in_training_corpus"):
+        notes.print(
+            f"{leaking} of {len(plan.threads)} test threads are in {config.train_on} too, where the shots come from: "
+            f"--exclude-overlap {config.dataset} leaves them out of training.",
+            markup=False,
+        )
     return _Session(plan, _open_models(plan), console, notes).run()
 
 

@@ -538,20 +538,23 @@ def test_splits(split: str, folds: int, corpus: str, script: str) -> None:
     assert row == {"folds": folds, "threads": 30 if split == "few-shot" else 40}
 
 
-def test_train_on_another_corpus_and_leave_out_what_both_have(corpus: str, tmp_path: Path) -> None:
-    write_corpus(tmp_path / "other.jsonl", 20)
-    arguments = [
-        "--dataset",
-        corpus,
-        "--train-on",
-        "jsonl:other.jsonl",
-        "--exclude-overlap",
-        "jsonl:other.jsonl",
-    ]
-    assert main([*arguments, "--seeds", "1", *FAST]) == 0
-    (run,) = rows("SELECT * FROM runs")
-    assert (run["split"], run["n_threads"]) == ("cross-corpus", 20)
-    assert json.loads(run["corpus_counts"])["threads_also_in_other"] == 20
+def test_train_on_another_corpus_without_what_both_have(
+    corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_corpus(tmp_path / "other.jsonl", 60)
+    arguments = ["--dataset", corpus, "--train-on", "jsonl:other.jsonl", "--seeds", "1", *FAST]
+    assert main(arguments) == 0
+    assert "40 of 40 test threads are in jsonl:other.jsonl too" in capsys.readouterr().err
+    assert main([*arguments, "--exclude-overlap", corpus]) == 0
+    assert "too, where" not in capsys.readouterr().err
+    leaking, clean = rows("SELECT * FROM runs ORDER BY started")
+    assert {(run["split"], run["n_threads"]) for run in (leaking, clean)} == {("cross-corpus", 40)}
+    assert json.loads(leaking["corpus_counts"])["test_threads_also_in_training_corpus"] == 40
+    assert json.loads(clean["corpus_counts"])["training_threads_also_in_made-up_left_out"] == 40
+    # without another corpus to learn from, the tested one itself is freed of the overlap
+    write_corpus(tmp_path / "few.jsonl", 10)
+    assert main(["--dataset", corpus, "--exclude-overlap", "jsonl:few.jsonl", "--seeds", "1", *FAST]) == 0
+    assert rows("SELECT n_threads FROM runs ORDER BY started")[-1] == {"n_threads": 20}
 
 
 def test_encoder_learns_from_the_shots(corpus: str) -> None:
