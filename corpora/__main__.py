@@ -124,6 +124,7 @@ def _show(bar: "Progress", task: "TaskID", done: int, total: int | None) -> None
 
 
 def _export(arguments: argparse.Namespace) -> None:
+    from corpora.clean import printable
     from corpora.readers import eard, jsonl
 
     corpus = _load(arguments.name, arguments)
@@ -141,8 +142,8 @@ def _export(arguments: argparse.Namespace) -> None:
         try:
             arguments.out.write_text(text, encoding="utf-8", newline="\n")
         except OSError as error:
-            raise UsageError(f"cannot write {arguments.out}: {error.strerror}") from None
-        print(f"wrote {corpus.name} to {arguments.out}", file=sys.stderr)
+            raise UsageError(f"cannot write {printable(arguments.out, 300)}: {error.strerror}") from None
+        print(f"wrote {corpus.name} to {printable(arguments.out, 300)}", file=sys.stderr)
     if left_out:
         print(f"left out: {left_out} threads without a rumor label", file=sys.stderr)
 

@@ -2,12 +2,14 @@
 
 import difflib
 import gc
+import os
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from corpora.clean import DROPS_POSTS, RULES, RawThread, Tally, build_thread, count_as_read, printable
+from corpora.clean import DROPS_POSTS, RULES, RawThread, Tally, build_thread, count_as_read, encodable, printable
 from corpora.corpus import Corpus, Download, LoadedCorpus, Reader, fingerprint
 from corpora.errors import UsageError
 from corpora.locate import find, own_name, places, unpacked
@@ -117,7 +119,7 @@ CORPORA: dict[str, Corpus] = {
         folders=("weibo-covid19", "weibo_covid19"),
         label_sets=BINARY,
         language="zh",
-        published={"threads_read": 399},
+        published={"threads_read": 411, "rumor": 264, "non-rumor": 147},
         downloads=(
             Download(
                 f"{_ACLR_REPOSITORY}/Weibo/weibo_covid19_data.txt",
@@ -130,7 +132,7 @@ CORPORA: dict[str, Corpus] = {
                 1 << 20,
             ),
         ),
-        note="The paper's table says 399 threads; the published label file has 411 (264 rumors, 147 not).",
+        note="Published are the labels of the label file; the paper's table says 399 threads.",
     ),
     "beard": Corpus(
         title="BEARD, made for early detection",
@@ -217,6 +219,8 @@ def load(
     reader, label_sets = FORMATS[kind] if kind in FORMATS else (CORPORA[name].reader, CORPORA[name].label_sets)
     tally: Tally = Counter()
     threads = _build(reader(unpacked(path, environ), tally), tally, keep_handles)
+    if not tally["threads_read"]:
+        raise UsageError(f"no thread in {printable(path, 300)}: the files of {printable(name)} are there, but empty")
     as_read = {key: n for key, n in tally.items() if key not in RULES and n}
     counts = {
         "threads_read": tally["threads_read"],
@@ -249,7 +253,8 @@ def whereabouts(name: str, *, data_dir: Path | None, environ: Mapping[str, str])
     if name in CORPORA:
         return find(CORPORA[name].folders, places(data_dir, environ))
     if colon and kind in FORMATS and path:
-        return Path(path) if Path(path).exists() else find([path], places(data_dir, environ))
+        expanded = os.path.expanduser(path)
+        return Path(expanded) if os.path.exists(expanded) else find([path], places(data_dir, environ))
     close = difflib.get_close_matches(name, CORPORA, 1)
     hint = f"did you mean {close[0]}? " if close else ""
     raise UsageError(
@@ -267,6 +272,7 @@ def _build(raw_threads: Iterator[RawThread], tally: Tally, keep_handles: bool) -
     gc.disable()
     try:
         for raw in raw_threads:
+            raw = encodable(raw, tally)
             count_as_read(raw, tally)
             if raw.id in seen:
                 tally["duplicate_threads"] += 1
@@ -283,12 +289,15 @@ def _build(raw_threads: Iterator[RawThread], tally: Tally, keep_handles: bool) -
 
 
 def _reported_name(kind: str, path: Path) -> str:
-    """A path's own name, which must never pass for a corpus of the catalog."""
+    """A path's own name, which must never pass for a corpus of the catalog or one of its files."""
     name = printable(own_name(path.resolve()))
     taken = {_letters(known) for known in CORPORA}
+    for corpus in CORPORA.values():
+        taken.update(map(_letters, corpus.folders))
+        taken.update(_letters(own_name(Path(download.path))) for download in corpus.downloads)
     return f"{kind}:{name}" if _letters(name) in taken else name
 
 
 def _letters(name: str) -> str:
     """A name as a reader sees it at a glance."""
-    return "".join(character for character in name.casefold() if character.isalnum())
+    return "".join(character for character in unicodedata.normalize("NFKC", name).casefold() if character.isalnum())

@@ -86,6 +86,8 @@ def _verdict(corpus: LoadedCorpus) -> str:
         return f"No published counts to compare with.{note}"
     if corpus.complete:
         return f"Counts equal the published ones.{note}"
+    if corpus.agrees:
+        return f"Threads are as many as published, which alone does not tell that it is that corpus.{note}"
     return f"Counts differ from the published ones: a sample or a variant, to be named as such.{note}"
 
 

@@ -13,13 +13,14 @@ In this order:
 6. A thread whose source is missing or has no visible text is dropped.
 7. Authors and @mentions become user1, user2, ... in order of first appearance, per thread. The number of a
    handle depends only on the posts before it, and, being no hash, cannot be looked up in a dictionary.
-8. White space around a text is stripped; characters that UTF-8 cannot hold are replaced. Nothing else.
+8. White space around a text is stripped; characters that UTF-8 cannot hold are replaced (`encodable`, before all
+   else). Nothing else.
 """
 
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from corpora.thread import ClaimThread, Gold, Language, Post, RumorLabel, Stance, Veracity
@@ -38,12 +39,12 @@ RULES = {
     "labels_without_thread": "labels ignored: no such thread or post",
     "unknown_labels": "labels ignored: not one of the format's",
     "orphan_posts": "posts attached to the source: parent not in the thread",
-    "early_replies": "posts attached to an earlier ancestor: sorted before their parent",
+    "early_replies": "posts attached to an earlier ancestor: not sorted after their parent",
     "times_before_source": "times set to 0: reply timed before its source",
     "partly_timed_threads": "threads untimed: only some of their posts have times",
     "continued_lines": "lines joined to the post before: they start no post",
     "undecodable_bytes": "places with bytes that are not UTF-8, replaced",
-    "unencodable_texts": "texts with lone surrogates, replaced",
+    "unencodable_texts": "texts or ids with lone surrogates, replaced",
 }
 """Everything that may happen to data on the way in -> what `check` says of it."""
 DROPS_POSTS = ("empty_posts", "duplicate_posts", "posts_without_source", "posts_of_duplicate_threads")
@@ -54,12 +55,13 @@ _visible = re.compile(
     "[^\\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 ).search
-# Not after an ASCII word character, which is how e-mail addresses differ from mentions. A Weibo name may hold
-# Chinese letters and hyphens and ends at the first character that no name can hold; a Twitter name is ASCII.
+# Right behind a word ("RT@name") only if what follows is no host name, as it is in an e-mail address. A Weibo name
+# may hold Chinese letters and hyphens and ends at the first character that no name can hold; a Twitter name is ASCII.
 _MENTION = {
-    "en": re.compile(r"(?<![A-Za-z0-9_])([@＠])([A-Za-z0-9_]{1,30})"),
-    "zh": re.compile(r"(?<![A-Za-z0-9_])([@＠])([\w-]{1,30})"),
+    language: re.compile(rf"(?<![A-Za-z0-9_])[@＠]{name}{{1,30}}|[@＠]{name}{{1,30}}+(?![\w-]*\.[A-Za-z])")
+    for language, name in (("en", "[A-Za-z0-9_]"), ("zh", r"[\w-]"))
 }
+_UNPRINTABLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
 
@@ -118,8 +120,8 @@ def build_thread(raw: RawThread, tally: Tally, *, keep_handles: bool = False) ->
     source = posts[0]
     start = source.seconds
     handles = _Handles(_MENTION[raw.language])
-    parents: dict[str, str | None] | None = None
     kept: dict[str, Post] = {}
+    early: list[str] = []
     stances: dict[str, Stance] = {}
     for identifier, text, seconds, author, parent, stance in posts:
         if identifier in kept:
@@ -128,8 +130,6 @@ def build_thread(raw: RawThread, tally: Tally, *, keep_handles: bool = False) ->
         if not _visible(text):
             tally["empty_posts"] += 1
             continue
-        if not text.isascii():
-            text = _encodable(text, tally)
         if not keep_handles:
             if author:
                 author = handles.name(author)
@@ -145,12 +145,13 @@ def build_thread(raw: RawThread, tally: Tally, *, keep_handles: bool = False) ->
         elif parent is None:
             parent = source.id
         elif parent not in kept:
-            if parents is None:
-                parents = {post.id: post.parent for post in reversed(posts)}
-            parent = _ancestor(identifier, parents, kept, tally) or source.id
+            early.append(identifier)
         kept[identifier] = Post(identifier, text.strip(), seconds, author, parent)
         if stance is not None:
             stances[identifier] = stance
+    if early:
+        ancestors = _ancestors(early, posts, kept, tally)
+        kept.update((name, replace(kept[name], parent=ancestors[name] or source.id)) for name in early)
     gold = Gold(raw.rumor, raw.veracity, stances)
     return ClaimThread(raw.id, tuple(kept.values()), gold, raw.event, raw.partition, raw.language)
 
@@ -173,17 +174,25 @@ def _in_order(raw: RawThread, tally: Tally) -> list[RawPost]:
     return posts if posts[0] is source else [source, *(post for post in posts if post is not source)]
 
 
-def _ancestor(identifier: str, parents: dict[str, str | None], kept: dict[str, Post], tally: Tally) -> str | None:
-    """The nearest post above it that was already kept, None if there is none; loops are walked once."""
-    parent = parents.get(identifier)
-    if parent not in parents:
-        tally["orphan_posts"] += 1
-        return None
-    seen = {identifier}
-    while parent is not None and parent not in kept and parent not in seen:
-        seen.add(parent)
-        parent = parents.get(parent)
-    return parent if parent in kept else None
+def _ancestors(early: list[str], posts: list[RawPost], kept: dict[str, Post], tally: Tally) -> dict[str, str | None]:
+    """The nearest kept post above each that comes before it, None if there is none.
+
+    Posts are taken away from the last to the first, and what one answers then stands for it. Paths are cut short
+    as they are walked, so that neither long chains nor loops cost more than a few steps a post.
+    """
+    parents = {post.id: post.parent for post in reversed(posts)}
+    for name in early:
+        tally["orphan_posts"] += parents[name] not in parents
+        tally["early_replies"] += parents[name] in kept
+    above: dict[str | None, str | None] = {}
+    for name in (*(name for name in parents if name not in kept), *reversed(kept)):
+        walked, ancestor = [], parents[name]
+        while ancestor in above:
+            walked.append(ancestor)
+            ancestor = above[ancestor]
+        above.update(dict.fromkeys(walked, ancestor))
+        above[name] = ancestor if ancestor != name and ancestor in kept else None
+    return {name: above[name] for name in early}
 
 
 class _Handles:
@@ -205,17 +214,29 @@ class _Handles:
 
     def hide_mentions(self, text: str) -> str:
         """The text with each @handle replaced; a bare @, as some publishers leave it, stays."""
-        return self.mention.sub(lambda found: found[1] + self.name(found[2]), text)
+        return self.mention.sub(lambda found: found[0][0] + self.name(found[0][1:]), text)
 
 
-def _encodable(text: str, tally: Tally) -> str:
-    """The text without lone surrogates, which a JSON escape can smuggle in and no database can hold."""
+def encodable(raw: RawThread, tally: Tally) -> RawThread:
+    """The thread without lone surrogates, which JSON can smuggle in and neither file nor database can hold."""
+    texts = (raw.id, raw.source, raw.event or "", *(part for post in raw.posts for part in post if type(part) is str))
     try:
-        text.encode()
+        "".join(texts).encode()
     except UnicodeEncodeError:
-        tally["unencodable_texts"] += 1
-        return text.encode(errors="replace").decode()
-    return text
+        plain = {text: text.encode(errors="replace").decode() for text in texts}
+        tally["unencodable_texts"] += sum(text != plain[text] for text in texts)
+        posts = [
+            post._replace(
+                id=plain[post.id],
+                text=plain[post.text],
+                author=plain[post.author],
+                parent=None if post.parent is None else plain[post.parent],
+            )
+            for post in raw.posts
+        ]
+        event = None if raw.event is None else plain[raw.event]
+        return replace(raw, id=plain[raw.id], source=plain[raw.source], event=event, posts=posts)
+    return raw
 
 
 def language_of(texts: list[str]) -> Language:
@@ -228,8 +249,8 @@ def language_of(texts: list[str]) -> Language:
 
 
 def printable(text: object, limit: int = 120) -> str:
-    """Foreign text fit for one line of a terminal: cut short, no control or format characters."""
+    """Foreign text fit for one line of a terminal: cut short, no control, format or line-end characters."""
     line = "".join(
-        character if unicodedata.category(character)[0] != "C" else " " for character in str(text)[: limit * 4]
+        " " if unicodedata.category(character) in _UNPRINTABLE else character for character in str(text)[: limit * 4]
     )
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -71,7 +71,15 @@ class LoadedCorpus:
 
     @property
     def complete(self) -> bool:
-        """Whether it is the published corpus, by its counts, and not a sample or variant of it."""
+        """Whether it is the published corpus, by its counts, and not a sample or variant of it.
+
+        A number of threads alone is no proof of that: the counts must tell of labels, too.
+        """
+        return self.agrees and not self.published.keys() <= {"threads_read", "posts_read"}
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all counts that are published are those read."""
         return bool(self.published) and all(self.as_read.get(key, 0) == n for key, n in self.published.items())
 
     @property

@@ -110,6 +110,9 @@ def _go_on(opener: urllib.request.OpenerDirector, url: str, part: Path, max_byte
         request.add_header("If-Range", validator)
     with opener.open(request, timeout=_TIMEOUT) as reply:
         resumed = reply.status == 206 and reply.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        if reply.status == 206 and not resumed:
+            _validator(part).unlink(missing_ok=True)
+            raise ConnectionError("another part was sent than the one asked for")
         if not resumed:
             have = 0
             _validator(part).unlink(missing_ok=True)

@@ -32,7 +32,7 @@ def places(data_dir: Path | None, environ: Mapping[str, str]) -> list[Path]:
     for origin, value in named.items():
         if not value:
             continue
-        folder = Path(value).expanduser()
+        folder = Path(os.path.expanduser(value))
         if not folder.is_dir():
             raise UsageError(f"{origin} names {printable(value, 300)}, which is not a folder")
         chosen.append(folder)
@@ -43,13 +43,18 @@ def find(names: Iterable[str], folders: Iterable[Path]) -> Path | None:
     """The first folder, archive or JSON file with one of the names, upper and lower case alike.
 
     Within a place a folder goes before an archive, and an archive before a file.
+
+    Raises:
+        UsageError: a place cannot be read.
     """
     wanted = [name.casefold() for name in names]
     for place in folders:
         try:
             entries = {path.name.casefold(): path for path in sorted(place.iterdir(), reverse=True)}
-        except OSError:
+        except FileNotFoundError:  # there need be no cache
             continue
+        except OSError as error:
+            raise UsageError(f"cannot look into {printable(place, 300)}: {error.strerror}") from None
         for suffix in ("", *ARCHIVE_SUFFIXES, *FILE_SUFFIXES):
             for name in wanted:
                 path = entries.get(name + suffix)

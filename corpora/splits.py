@@ -1,6 +1,7 @@
 """Which threads a method may learn from and which it is tested on.
 
-Every split draws from the generator it is given and from nothing else, and its parts share no thread.
+Every split draws from the generator it is given and from nothing else, and its parts share no thread; across
+corpora, only once `exclude_overlap` has run.
 Threads must carry a label: leave out the others first, with `labelled`.
 """
 

@@ -142,12 +142,17 @@ def _zip_entries(archive: Path, bounds: _Bounds) -> Iterator[tuple[str, IO[bytes
 
 
 class _TarInfo(tarfile.TarInfo):
-    """Header blocks that carry long names and attributes are read into memory whole: bounded here."""
+    """What is read into memory whole, and would be without bound: long headers, and maps of sparse files."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> Any:
         if not self.isreg() and self.size > _MAX_TAR_HEADER:
             raise tarfile.ReadError("oversized header")
+        if self.type == tarfile.GNUTYPE_SPARSE:
+            raise tarfile.ReadError("sparse file")
         return super()._proc_member(archive)  # type: ignore[misc]
+
+    def _proc_gnusparse_10(self, *_: object) -> None:
+        raise tarfile.ReadError("sparse file")
 
 
 def _tar_entries(archive: Path, bounds: _Bounds) -> Iterator[tuple[str, IO[bytes]]]:

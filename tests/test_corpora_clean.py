@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.clean import DROPS_POSTS, RULES, RawPost, RawThread, build_thread, language_of, printable
+from corpora.clean import DROPS_POSTS, RULES, RawPost, RawThread, build_thread, encodable, language_of, printable
 from corpora.corpus import fingerprint
 from corpora.readers import jsonl
 
@@ -82,7 +82,7 @@ def test_orphans_answer_the_source():
 
 
 def test_a_reply_before_its_parent_answers_the_nearest_ancestor_before_it():
-    thread, _ = build(
+    thread, tally = build(
         RawPost("s", "x", 0.0),
         RawPost("a", "x", 1.0, parent="s"),
         RawPost("b", "x", 9.0, parent="a"),
@@ -93,6 +93,28 @@ def test_a_reply_before_its_parent_answers_the_nearest_ancestor_before_it():
     )
     parents = {post.id: post.parent for post in thread.posts}
     assert parents == {"s": None, "a": "s", "c": "a", "loop1": "s", "loop2": "loop1", "self": "s", "b": "a"}
+    assert tally == {"early_replies": 3}  # c, loop1, self
+
+
+def test_a_blank_post_sorted_late_hands_on_what_it_answered():
+    thread, tally = build(
+        RawPost("s", "x", 0.0),
+        RawPost("a", "x", 1.0, parent="s"),
+        RawPost("c", "x", 2.0, parent="blank"),
+        RawPost("blank", "", 3.0, parent="late"),
+        RawPost("late", "x", 4.0, parent="a"),
+        RawPost("d", "x", 5.0, parent="blank"),
+    )
+    assert {post.id: post.parent for post in thread.posts} == {"s": None, "a": "s", "c": "a", "late": "a", "d": "late"}
+    assert tally == {"empty_posts": 1}
+
+
+@pytest.mark.parametrize(("last", "parents"), [("s", {"s"}), ("gone", {"s"}), ("0", {"s", "0"})])
+def test_no_order_makes_cleaning_slow(last, parents):
+    n = 50_000
+    chain = [RawPost(str(i), "x", float(i), parent=str(i + 1) if i < n else last) for i in range(n + 1)]
+    thread, _ = build(RawPost("s", "x", 0.0), *chain)
+    assert {post.parent for post in thread.posts[1:]} == parents
 
 
 def test_handles_are_numbered_in_order_of_appearance():
@@ -105,6 +127,11 @@ def test_handles_are_numbered_in_order_of_appearance():
         "@user1 @user2: no. mail me@example.org, see https://pics.example/@user4",
     ]
     assert [post.author for post in thread.posts] == ["user1", "user3"]
+
+
+def test_a_mention_needs_no_space_before_it_unless_a_host_name_follows():
+    thread, _ = build(RawPost("s", "RT@one cc@two,via@one. me@mail-1.example @one@two @three.org"))
+    assert thread.source.text == "RT@user1 cc@user2,via@user1. me@mail-1.example @user1@user2 @user3.org"
 
 
 def test_a_bare_at_stays_and_an_unknown_author_takes_no_number():
@@ -123,10 +150,14 @@ def test_keep_handles_keeps_them():
     assert (thread.source.text, thread.source.author) == ("@one", "Two")
 
 
-def test_lone_surrogates_are_replaced():
-    thread, tally = build(RawPost("s", "ab\ud83dc"))
-    assert thread.source.text == "ab?c"
-    assert tally == {"unencodable_texts": 1}
+def test_lone_surrogates_are_replaced_wherever_they_are():
+    tally = Counter()
+    posts = [RawPost("s\ud800", "ab\ud83dc", author="\udfff"), RawPost("r", "x", parent="s\ud800")]
+    raw = encodable(RawThread("t\ud800", "s\ud800", posts, event="e\ud800"), tally)
+    assert (raw.id, raw.source, raw.event) == ("t?", "s?", "e?")
+    assert raw.posts == [RawPost("s?", "ab?c", author="?"), RawPost("r", "x", parent="s?")]
+    assert tally == {"unencodable_texts": 7}
+    assert encodable(raw, tally) is raw
 
 
 def test_language_of_counts_letters():
@@ -136,7 +167,7 @@ def test_language_of_counts_letters():
 
 
 def test_printable_lets_no_control_character_through():
-    assert printable("a\x1b[31mb\u202ec\ud800\nd") == "a [31mb c  d"
+    assert printable("a\x1b[31mb\u202ec\ud800\nd\u2028e") == "a [31mb c  d e"
     assert len(printable("x" * 500)) == 120
 
 

@@ -136,6 +136,63 @@ def test_mistakes_are_one_line_and_exit_with_2(data, capsys):
     assert "own.jsonl, line 1" in refused(capsys, "check", "jsonl:own")
 
 
+def write_aclr(folder, rumors, others):
+    folder.mkdir()
+    ids = [f"t{i}" for i in range(rumors + others)]
+    (folder / "covid_data.txt").write_text("".join(f"{i}\tNone\t1\t0\ta dam broke\n" for i in ids))
+    (folder / "covid_label.txt").write_text("".join(f"{i}\t{int(n < rumors)}\n" for n, i in enumerate(ids)))
+
+
+def test_what_lies_under_a_corpus_name_is_not_taken_for_it_by_its_size(data, capsys):
+    write_aclr(data / "weibo-covid19", 146, 253)
+    write_aclr(data / "twitter-covid19", 148, 252)
+    assert not load("weibo-covid19", environ=os.environ).complete
+    assert not load("twitter-covid19", environ=os.environ).complete
+    main(["check", "weibo-covid19", "twitter-covid19"])
+    out = capsys.readouterr().out
+    assert "Counts differ from the published ones" in out
+    assert "does not tell that it is that corpus" in out
+
+
+@pytest.mark.parametrize("name", ["PHEME_veracity", "weibo_covid19", "Weibo_COVID19_data", "semeval-2017-task8"])
+def test_no_path_passes_for_a_corpus_of_the_catalog(data, name):
+    (data / "own.jsonl").rename(data / f"{name}.jsonl")
+    assert load(f"jsonl:{name}", environ=os.environ).name == f"jsonl:{name}"
+
+
+def test_a_symlink_is_reported_as_what_it_points_to(data):
+    (data / "better.jsonl").symlink_to("own.jsonl")
+    assert load("jsonl:better", environ=os.environ).name == "own"
+
+
+def test_paths_are_the_users(data, capsys, monkeypatch):
+    monkeypatch.setenv("HOME", str(data))
+    assert len(load("jsonl:~/own.jsonl", environ=os.environ).threads) == 3
+    assert "is not here" in refused(capsys, "check", f"jsonl:{'a' * 400}")
+    (data / "folder").mkdir()
+    monkeypatch.setattr("corpora.readers.files.os.scandir", _forbidden)
+    assert "cannot read" in refused(capsys, "check", f"jsonl:{data / 'folder'}")
+
+
+def _forbidden(path):
+    raise PermissionError(13, "Permission denied", str(path))
+
+
+def test_an_empty_corpus_is_a_mistake(data, capsys):
+    write_aclr(data / "nothing", 0, 0)
+    assert "no thread in" in refused(capsys, "check", "aclr:nothing")
+
+
+def test_what_no_file_can_hold_is_replaced_before_it_is_exported(data, capsys):
+    post = {"id": "s\ud800", "text": "x", "author": "a\ud800", "seconds": 0}
+    thread = {"id": "t\ud800", "event": "e\ud800", "posts": [post]}
+    (data / "odd.jsonl").write_text(json.dumps(thread) + "\n" + json.dumps({**thread, "id": "t\udfff"}))
+    before = load("jsonl:odd", environ=os.environ)
+    assert before.counts["duplicate_threads"] == 1
+    main(["export", "jsonl:odd", "--format", "jsonl", "--out", str(data / "again.jsonl")])
+    assert load("jsonl:again", environ=os.environ).fingerprint == before.fingerprint
+
+
 def test_fetch_prints_the_steps_where_there_is_no_address(data, capsys):
     main(["fetch", "twitter15"])
     assert "rumdetect2017.zip" in capsys.readouterr().out

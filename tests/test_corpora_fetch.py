@@ -32,7 +32,8 @@ class Handler(BaseHTTPRequestHandler):
         if asked and self.headers.get("If-Range") == server.etag:
             start = int(asked.removeprefix("bytes=").removesuffix("-"))
             self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+            sent = start + server.shift
+            self.send_header("Content-Range", f"bytes {sent}-{len(body) - 1}/{len(body)}")
         else:
             self.send_response(200)
         if server.etag:
@@ -52,7 +53,7 @@ class Handler(BaseHTTPRequestHandler):
 def server():
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.body, server.etag, server.status, server.cuts, server.ranges = BODY, '"v1"', 200, [], []
-        server.length, server.location = True, ""
+        server.length, server.location, server.shift = True, "", 0
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
@@ -170,6 +171,12 @@ def test_only_https_and_no_way_around_it(server, target):
         get(server, target, "/moved")
     server.location = f"http://127.0.0.1:{server.server_port}/corpus.zip"
     assert get(server, target, "/moved").read_bytes() == BODY
+
+
+def test_another_part_than_was_asked_for_is_not_taken_for_the_file(server, target):
+    server.cuts, server.shift = [100_000], 5
+    assert get(server, target).read_bytes() == BODY
+    assert server.ranges == [None, "bytes=100000-", None]
 
 
 def test_no_server_is_one_line(target):

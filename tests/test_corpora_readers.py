@@ -413,3 +413,45 @@ def test_bytes_that_are_not_utf8_are_replaced_and_counted(data, environ):
 )
 def test_what_is_no_time_is_none(value):
     assert seconds_of(value) is None
+
+
+def test_a_nested_zip_has_a_bound_of_its_own(data, environ, monkeypatch):
+    root = data / "rumoreval-s"
+    write(root / "ClaimLabel.txt", "claimID:c1\tTR\n")
+    write(root / "StanceLabel.txt", "replyID:1\tS\n")
+    with zipfile.ZipFile(root / "RawText.zip", "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("c1.txt", "claimID:c1\t" + "x" * 5000)
+    monkeypatch.setattr("corpora.readers.rumoreval_s._MAX_BYTES", 4096)
+    with pytest.raises(UsageError, match="more than 4,096 bytes"):
+        load("rumoreval-s", environ=environ)
+
+
+@pytest.mark.parametrize("minutes", ["1e308", "1e400", "nan", "-inf"])
+def test_a_number_too_large_for_a_time_is_none(data, environ, minutes):
+    write(data / "new" / "data.txt", f"a\tNone\t1\t0\tx y\na\t1\t2\t{minutes}\tz\n")
+    write(data / "new" / "label.txt", "a\t1\n")
+    corpus = load("aclr:new", environ=environ)
+    assert [post.seconds for post in corpus.threads[0].posts] == [0.0]
+    assert corpus.counts["malformed_records"] == 1
+    post = {"text": "x", "seconds": -1.7e308}
+    jsonl_file(data / "far.jsonl", {"id": 1, "posts": [{**post, "id": 1}, {**post, "id": 2, "seconds": 1.7e308}]})
+    assert not load("jsonl:far", environ=environ).threads[0].timed
+
+
+@pytest.mark.parametrize("identifier", [None, True, ["a"], {"a": 1}])
+def test_what_is_no_id_is_not_made_one(data, environ, identifier):
+    good = {"id": 1, "posts": [{"id": 1.5, "text": "x"}]}
+    bad = ({**good, "id": identifier}, {"id": "t", "posts": [{"id": identifier, "text": "x"}]})
+    jsonl_file(data / "own.jsonl", good, *bad)
+    corpus = load("jsonl:own", environ=environ)
+    assert (len(corpus.threads), corpus.counts["malformed_records"]) == (1, 2)
+
+
+def test_eard_looks_at_every_time_and_takes_lists_only(data, environ):
+    write(data / "beard.json", json.dumps(eard([1.4e12, 0])))
+    with pytest.raises(UsageError, match="not in seconds"):
+        load("beard", environ=environ)
+    write(
+        data / "beard.json", json.dumps({**eard([0, 1]), "f": {"label": 1, "seq": {"timeline": "01", "texts": "ab"}}})
+    )
+    assert load("beard", environ=environ).counts["malformed_records"] == 1

@@ -169,6 +169,20 @@ def test_a_tar_with_an_oversized_header_is_refused(tmp_path, inside):
         unpack(tmp_path / "bad.tar.gz", inside)
 
 
+def test_a_tar_holds_no_sparse_files_whose_maps_have_no_bound(tmp_path, inside):
+    info = tarfile.TarInfo("x")
+    info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "0"}
+    info.size = 512
+    with tarfile.open(tmp_path / "bad.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(info, io.BytesIO(b"0\n".ljust(512, b"\0")))
+    old = tarfile.TarInfo("x")
+    old.type = tarfile.GNUTYPE_SPARSE
+    make_tar(tmp_path / "old.tar.gz", old, mode="w:gz")
+    for name in ("bad.tar.gz", "old.tar.gz"):
+        with pytest.raises(UsageError, match="sparse file"):
+            unpack(tmp_path / name, inside)
+
+
 @pytest.mark.parametrize("suffix", [".zip", ".7z", ".tar.xz"])
 def test_too_many_files_are_refused(tmp_path, inside, suffix):
     MAKERS[suffix](tmp_path / f"many{suffix}", *((f"f{i}", b"") for i in range(12)))
@@ -225,6 +239,9 @@ def test_places_in_order_and_folder_before_archive_before_file(tmp_path, environ
     assert find(["other"], looked_in) is None
     with pytest.raises(UsageError, match=r"--data-dir names .* not a folder"):
         places(tmp_path / "gone", environ)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"cannot look into .*Not a directory"):
+        find(["mine"], [tmp_path / "file"])
     with pytest.raises(UsageError, match=r"\$HEARSAY_DATA names"):
         places(None, {**environ, "HEARSAY_DATA": "/gone"})
 

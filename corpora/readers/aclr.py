@@ -10,7 +10,7 @@ from pathlib import Path
 
 from corpora.clean import RawPost, RawThread, Tally, language_of, printable
 from corpora.errors import UsageError
-from corpora.readers.files import lines_of, read_text, seconds_of
+from corpora.readers.files import files_below, lines_of, read_text, seconds_of
 from corpora.thread import RumorLabel
 
 _LABELS: dict[str, RumorLabel] = {
@@ -66,7 +66,7 @@ def find_files(path: Path) -> tuple[Path, Path]:
     Raises:
         UsageError: there is no such pair below the folder, or more than one.
     """
-    texts = [path] if path.is_file() else sorted(path.rglob("[!.]*.txt"))
+    texts = [path] if path.is_file() else files_below(path, "*.txt")
     pairs = []
     for data in texts:
         before, word, after = data.name.rpartition("data")

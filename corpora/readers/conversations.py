@@ -4,13 +4,12 @@
 object of Twitter's API, of which id, time, text, author and the tweet it answers are read.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from corpora.clean import RawPost, Tally
-from corpora.readers.files import read_json, seconds_of
+from corpora.readers.files import files_below, read_json, seconds_of, walk
 
 _SOURCES = ("source-tweets", "source-tweet")
 _REPLIES = ("reactions", "replies")
@@ -19,14 +18,13 @@ _REPLIES = ("reactions", "replies")
 def thread_folders(root: Path) -> Iterator[Path]:
     """Every folder below root, or root itself, that holds a source tweet, in order of path.
 
-    Names that start with a dot are skipped: macOS leaves such twins in archives.
+    Raises:
+        UsageError: a folder cannot be read.
     """
-    for folder, children, _ in os.walk(root):
+    for folder, children, _ in walk(root):
         if any(name in children for name in _SOURCES):
             children.clear()
-            yield Path(folder)
-        else:
-            children[:] = sorted(name for name in children if name[0] != "." and name != "__MACOSX")
+            yield folder
 
 
 def read_posts(folder: Path, tally: Tally) -> list[RawPost]:
@@ -34,7 +32,7 @@ def read_posts(folder: Path, tally: Tally) -> list[RawPost]:
     posts = []
     for names in (_SOURCES, _REPLIES):
         for name in names:
-            for path in sorted((folder / name).glob("[!.]*.json")):
+            for path in files_below(folder / name, "*.json"):
                 tweet = read_json(path, tally)
                 post = None if tweet is None else _post(tweet)
                 if post is not None:

@@ -14,7 +14,7 @@ from typing import Any
 from corpora.clean import RawPost, RawThread, Tally, language_of, printable
 from corpora.errors import UsageError
 from corpora.labels import LABEL_SETS
-from corpora.readers.files import read_text, seconds_of
+from corpora.readers.files import identifier_of, read_text, seconds_of
 from corpora.readers.jsonl import find_file
 from corpora.thread import ClaimThread, RumorLabel
 
@@ -43,8 +43,7 @@ def read(path: Path, tally: Tally) -> Iterator[RawThread]:
             tally["malformed_records"] += 1
             continue
         threads.append(thread)
-        last = thread.posts[-1].seconds if thread.posts else None
-        if last is not None and last > _NO_SECONDS:
+        if any(post.seconds is not None and post.seconds > _NO_SECONDS for post in thread.posts):
             raise UsageError(f"{printable(path, 300)}: the timeline of {printable(identifier)} is not in seconds")
     if not threads:
         raise UsageError(f"no thread in {printable(path, 300)}: expected {EXPECTED}")
@@ -60,10 +59,13 @@ def _thread(identifier: str, record: Any, tally: Tally) -> RawThread | None:
         timeline, texts = record["seq"]["timeline"], record["seq"]["texts"]
         ids = record["seq"].get("tids") or range(1, len(texts) + 1)
         label = str(record["label"]).strip().lower()
+        if not all(isinstance(part, list) for part in (timeline, texts)):
+            return None
         if not len(timeline) == len(texts) == len(ids) or not all(isinstance(text, str) for text in texts):
             return None
         posts = [
-            RawPost(str(post), text, seconds_of(time)) for post, text, time in zip(ids, texts, timeline, strict=True)
+            RawPost(identifier_of(post), text, seconds_of(time))
+            for post, text, time in zip(ids, texts, timeline, strict=True)
         ]
     except (KeyError, TypeError, AttributeError):
         return None

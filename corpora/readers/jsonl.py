@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from corpora.clean import RawPost, RawThread, Tally, printable
 from corpora.errors import UsageError
-from corpora.readers.files import decode, nothing_read, seconds_of
+from corpora.readers.files import decode, files_below, identifier_of, nothing_read, seconds_of
 from corpora.thread import ClaimThread, Language, RumorLabel, Stance, Veracity
 
 _RUMORS, _VERACITIES, _STANCES, _LANGUAGES = (
@@ -60,7 +60,7 @@ def find_file(path: Path, suffix: str, expected: str) -> Path:
     """
     if not path.is_dir():
         return path
-    files = sorted(path.rglob(f"[!.]*.{suffix}"))
+    files = files_below(path, f"*.{suffix}")
     if not files:
         raise nothing_read(path, f"a .{suffix} file with {expected}")
     if len(files) > 1:
@@ -76,11 +76,11 @@ def _thread(line: str, tally: Tally) -> RawThread | None:
         language: Any = record.get("language") or "en"
         posts = [
             RawPost(
-                str(post["id"]),
+                identifier_of(post["id"]),
                 post["text"],
                 seconds_of(post.get("seconds")),
                 post.get("author") or "",
-                None if post.get("parent") is None else str(post["parent"]),
+                None if post.get("parent") is None else identifier_of(post["parent"]),
                 _label(post.get("stance"), _STANCES, tally),
             )
             for post in record["posts"]
@@ -88,7 +88,7 @@ def _thread(line: str, tally: Tally) -> RawThread | None:
         if language not in _LANGUAGES or {type(value) for post in posts for value in post[1:4:2]} != {str}:
             return None  # a text or author that is none
         return RawThread(
-            str(record["id"]),
+            identifier_of(record["id"]),
             next((post.id for post in posts if post.parent is None), ""),
             posts,
             _label(record.get("rumor"), _RUMORS, tally),

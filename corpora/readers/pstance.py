@@ -12,7 +12,7 @@ from pathlib import Path
 
 from corpora.clean import RawPost, RawThread, Tally, printable
 from corpora.errors import UsageError
-from corpora.readers.files import nothing_read, read_text
+from corpora.readers.files import files_below, nothing_read, read_text
 from corpora.thread import Stance
 
 _STANCES: dict[str, Stance] = {"FAVOR": "S", "AGAINST": "D", "NONE": "C"}
@@ -30,7 +30,7 @@ def read(root: Path, tally: Tally) -> Iterator[RawThread]:
     Raises:
         UsageError: there is none, or one lacks a column or is no CSV.
     """
-    files = sorted(path for path in root.rglob("raw_*.csv") if "__MACOSX" not in path.parts)
+    files = files_below(root, "raw_*.csv")
     if not files:
         raise nothing_read(root, "raw_train_<target>.csv and its like")
     for path in files:

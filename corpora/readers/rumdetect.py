@@ -11,7 +11,7 @@ from pathlib import Path
 
 from corpora.clean import RawPost, RawThread, Tally, printable
 from corpora.errors import UsageError
-from corpora.readers.files import lines_of, read_text, rumor_of
+from corpora.readers.files import files_below, lines_of, read_text, rumor_of
 from corpora.thread import Veracity
 
 _VERACITIES: dict[str, Veracity] = {"non-rumor": "N", "true": "T", "false": "F", "unverified": "U"}
@@ -47,7 +47,7 @@ def read(root: Path, tally: Tally, corpus: str) -> Iterator[RawThread]:
 
 def _folder(root: Path, corpus: str) -> Path:
     """The folder with the label file: that of the corpus' name if there are several."""
-    folders = [path.parent for path in sorted(root.rglob("label.txt")) if "__MACOSX" not in path.parts]
+    folders = [path.parent for path in files_below(root, "label.txt")]
     named = [folder for folder in folders if folder.name.casefold() == corpus]
     if len(named) == 1 or len(folders) == 1:
         return (named or folders)[0]

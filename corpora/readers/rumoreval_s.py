@@ -8,12 +8,14 @@ labels. There are no times, authors or parents; handles are already a bare "@".
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpora.clean import RawPost, RawThread, Tally
+from corpora.clean import RawPost, RawThread, Tally, printable
 from corpora.errors import UsageError
-from corpora.readers.files import decode, lines_of, nothing_read, read_text, rumor_of
+from corpora.readers.files import decode, files_below, lines_of, nothing_read, read_text, rumor_of
 from corpora.thread import Stance, Veracity
 from corpora.unpack import read_zip
 
+# Unpacked bytes of RawText.zip, which are held in memory; the published one has less than 2 MiB.
+_MAX_BYTES = 1 << 28
 _STANCES: dict[str, Stance] = {"S": "S", "D": "D", "Q": "Q", "C": "C"}
 _VERACITIES: dict[str, Veracity] = {"NR": "N", "TR": "T", "FR": "F", "UR": "U"}
 
@@ -41,9 +43,9 @@ def read(root: Path, tally: Tally) -> Iterator[RawThread]:
 
 def _labels(root: Path, name: str, tally: Tally) -> dict[str, str]:
     """Claim or reply id -> label; the publisher's lines have stray spaces."""
-    path = next(iter(sorted(root.rglob(name))), None)
+    path = next(iter(files_below(root, name)), None)
     if path is None:
-        raise UsageError(f"RumorEval-S in {root} lacks {name}")
+        raise UsageError(f"RumorEval-S in {printable(root, 300)} lacks {name}")
     labels = {}
     for _, line in lines_of(read_text(path, tally)):
         key, _, label = line.partition("\t")
@@ -53,12 +55,12 @@ def _labels(root: Path, name: str, tally: Tally) -> dict[str, str]:
 
 def _raw_texts(root: Path, tally: Tally) -> Iterator[str]:
     """The text of each claim's file, in order of name, from the zip or from where somebody unpacked it."""
-    zipped = next(iter(sorted(root.rglob("RawText.zip"))), None)
+    zipped = next(iter(files_below(root, "RawText.zip")), None)
     if zipped is not None:
-        for _, content in sorted(read_zip(zipped)):
+        for _, content in sorted(read_zip(zipped, max_bytes=_MAX_BYTES)):
             yield decode(content, tally)
         return
-    for path in sorted(root.rglob("[!.]*.txt"), key=lambda path: path.name):
+    for path in sorted(files_below(root, "*.txt"), key=lambda path: path.name):
         if not path.name.endswith("Label.txt"):
             yield read_text(path, tally)
 

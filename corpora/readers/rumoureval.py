@@ -10,7 +10,7 @@ from pathlib import Path
 
 from corpora.clean import RawThread, Tally
 from corpora.readers.conversations import read_posts, thread_folders
-from corpora.readers.files import nothing_read, read_json
+from corpora.readers.files import files_below, nothing_read, read_json
 from corpora.thread import Stance, Veracity
 
 _STANCES: dict[str, Stance] = {"support": "S", "deny": "D", "query": "Q", "comment": "C"}
@@ -25,7 +25,7 @@ def read(root: Path, tally: Tally) -> Iterator[RawThread]:
     """
     stances: dict[str, str] = {}
     veracities: dict[str, tuple[str, str]] = {}
-    for path in sorted(root.rglob("[!.]*.json")):
+    for path in files_below(root, "*.json"):
         name = path.name.casefold()
         labels = read_json(path, tally) if "subtaska" in name or "subtaskb" in name else None
         if not isinstance(labels, dict):
