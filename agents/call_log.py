@@ -13,18 +13,16 @@ cost is 0.
 
 import asyncio
 import hashlib
-import json
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from agents.models import BudgetExceeded, FatalModelError, Message, Model, ModelError, Reply, canonical
-from corpora.errors import UsageError
+from agents.budget import Budget
+from agents.models import FatalModelError, Message, Model, ModelError, Reply, canonical
+from agents.stored_replies import Fetch, StoredReplies, reply_content
 
-FETCH_WAIT = 0.003
-"""Seconds that a stored reply waits for company, so that the database is opened once for many."""
 LABEL_TOKENS = 4
 """Output tokens that --dry-run expects of a one-word answer."""
 
@@ -72,7 +70,7 @@ class CallLog:
         self,
         *,
         known: set[str] | None = None,
-        fetch: Callable[[list[str]], Awaitable[dict[str, dict[str, Any]]]] | None = None,
+        fetch: Fetch | None = None,
         record: Callable[[dict[str, Any]], None] | None = None,
         max_cost: float | None = None,
         dry_run: bool = False,
@@ -96,15 +94,14 @@ class CallLog:
         """
         self.known = known if known is not None else set()
         self.totals = Totals()
-        self.run_id, self.max_cost, self.dry_run = run_id, max_cost, dry_run
-        self._fetch, self._record = fetch, record
+        self.run_id, self.dry_run = run_id, dry_run
+        self._stored = StoredReplies(fetch) if fetch else None
+        self._record = record
         self._replies: dict[str, Reply] = {}
         self._flights: dict[str, asyncio.Future[Reply | None]] = {}
-        self._wanted: dict[str, asyncio.Future[Reply | None]] = {}
-        self._fetches: set[asyncio.Task[None]] = set()
-        self._spent = self._reserved = 0.0
+        self._budget = Budget(max_cost)
         for model in models:
-            self._reserve(model, 0, 0)
+            self._budget.most(model, [])
 
     async def ask(
         self,
@@ -129,10 +126,17 @@ class CallLog:
         if self.dry_run:
             return self._count(question)
         reply = self._replies.get(key)
-        if reply is None and key in self.known and key not in self._flights:
-            reply = await self._stored(key)
+        if reply is None and self._stored and key in self.known and key not in self._flights:
+            reply = await self._stored.get(key)
+            if reply is not None:
+                self._replies[key] = reply
         while reply is None:
             flight = self._flights.get(key)
+            if flight is None and self._flights and not self._budget.fits(self._budget.most(model, messages)):
+                # the calls under way will give back what they do not use of their reservations
+                await asyncio.wait(self._flights.values(), return_when=asyncio.FIRST_COMPLETED)
+                reply = self._replies.get(key)
+                continue
             if flight is None:
                 return await self._call(question)
             try:
@@ -146,12 +150,10 @@ class CallLog:
     async def _call(self, question: _Question) -> Reply:
         """Make a new call; it runs in the task of who asks first, and others wait for its future."""
         model, key = question.model, question.key
-        reserved = 0.0
-        if self.max_cost is not None:
-            reserved = self._reserve(model, model.count_tokens(question.messages), model.max_tokens)
+        reserved = self._budget.most(model, question.messages)
+        self._budget.reserve(reserved)
         flight: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
         self._flights[key] = flight
-        self._reserved += reserved
         started = time.perf_counter()
         self.totals.calls += 1
         try:
@@ -167,53 +169,13 @@ class CallLog:
             raise
         finally:
             del self._flights[key]
-            self._reserved -= reserved
+            self._budget.release(reserved)
         self._replies[key] = reply
         flight.set_result(reply)
         cost = self._use(question, reply, cached=False)
         # an endpoint that tells no tokens must not spend for nothing: what it may have cost at most counts
-        self._spent += reserved if cost is None else cost
+        self._budget.spent += reserved if cost is None else cost
         return reply
-
-    def _reserve(self, model: Model, input_tokens: int, output_tokens: int) -> float:
-        """What a call may cost at most, if it may still be made."""
-        if self.max_cost is None:
-            return 0.0
-        cost = model.cost(input_tokens, output_tokens)
-        if cost is None:
-            raise UsageError(f"--max-cost needs the price of {model.name}: give --price (USD per million tokens)")
-        if self._spent + self._reserved + cost > self.max_cost:
-            spent = f"{self._spent:.4f} of {self.max_cost:.4f} USD spent"
-            raise BudgetExceeded(f"--max-cost reached: {spent}, and the next call may cost {cost:.4f}")
-        return cost
-
-    async def _stored(self, key: str) -> Reply | None:
-        """Fetch a known reply, with whatever else is wanted in the same few milliseconds."""
-        if self._fetch is None:
-            return None
-        if key not in self._wanted:
-            if not self._wanted:
-                task = asyncio.create_task(self._fetch_wanted())
-                self._fetches.add(task)
-                task.add_done_callback(self._fetches.discard)
-            self._wanted[key] = asyncio.get_running_loop().create_future()
-        return await asyncio.shield(self._wanted[key])
-
-    async def _fetch_wanted(self) -> None:
-        assert self._fetch is not None
-        await asyncio.sleep(FETCH_WAIT)
-        wanted, self._wanted = self._wanted, {}
-        try:
-            rows = await self._fetch(list(wanted))
-            replies = {key: _reply_of(row) for key, row in rows.items()}
-        except Exception as error:
-            for future in wanted.values():
-                future.set_exception(error)
-                future.exception()  # looked at, in case nobody waits any more
-            return
-        self._replies |= replies
-        for key, future in wanted.items():
-            future.set_result(replies.get(key))
 
     def _count(self, question: _Question) -> Reply:
         """A dry run's use of the log."""
@@ -264,10 +226,10 @@ class CallLog:
                 "role": question.role,
                 "model": question.model.name,
                 "endpoint": question.model.endpoint,
-                "parameters": canonical(question.model.parameters),
+                "parameters": question.model.parameters,
                 "prompt_sha256": question.prompt_sha256,
-                "request": None if cached else canonical(question.messages),
-                "reply": None if cached or reply is None else _reply_json(reply),
+                "request": None if cached else list(question.messages),
+                "reply": None if cached or reply is None else reply_content(reply),
                 "input_tokens": reply and reply.input_tokens,
                 "output_tokens": reply and reply.output_tokens,
                 "cost": cost,
@@ -277,24 +239,3 @@ class CallLog:
             }
         )
         return cost
-
-
-def _reply_json(reply: Reply) -> str:
-    return canonical(
-        {
-            "text": reply.text,
-            "label_probabilities": reply.label_probabilities,
-            "probability_method": reply.probability_method,
-        }
-    )
-
-
-def _reply_of(row: dict[str, Any]) -> Reply:
-    """A stored row's reply."""
-    content = row["reply"] if isinstance(row["reply"], dict) else json.loads(row["reply"])
-    return Reply(
-        **content,
-        input_tokens=row["input_tokens"],
-        output_tokens=row["output_tokens"],
-        seconds=row["seconds"],
-    )

@@ -7,8 +7,8 @@ Which errors are retried, for `openai:` (the openai client does it, with back-of
 Retry-After says):
   - retried, at most `max_retries` times: 408, 409, 429, 5xx, timeouts, cut connections; after that a
     ModelError;
-  - fatal for the run, at once (FatalModelError, one line): 401, 403, 404 (unknown model), no key, no
-    connection at the first call, and a 429 that says the account has no quota left;
+  - fatal for the run (FatalModelError, one line): at once 401, 403, 404 (unknown model), no key and no
+    connection at the first call; after the retries a 429 that says the account has no quota left;
   - anything else (another 4xx, an HTTP body that is not a chat completion) fails this call: ModelError.
 An empty or unreadable *text* is no error here: it is the model's answer, and a verifier abstains on it.
 """

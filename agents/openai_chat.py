@@ -32,6 +32,9 @@ from agents.models import (
 from agents.replies import shorten
 from corpora.errors import UsageError
 
+MAX_REPLY = 500_000
+"""Characters of a reply; a server that sends more is broken, and must not fill the disk."""
+
 
 class OpenAIChat:
     """A model behind an OpenAI-compatible endpoint."""
@@ -175,6 +178,8 @@ def _read(answer: Any, labels: tuple[str, ...], seconds: float) -> Reply:
         raise ModelError(f"no chat completion: {shorten(str(answer))}") from None
     if isinstance(content, list):  # content parts, as some servers send them
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    if isinstance(content, str) and len(content) > MAX_REPLY:
+        raise ModelError(f"a reply of {len(content):,} characters; {MAX_REPLY:,} are the most that is read")
     usage = answer.get("usage") or {}
     probabilities = None
     if labels and isinstance(logprobs := choice.get("logprobs"), dict):

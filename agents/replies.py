@@ -3,10 +3,10 @@
 **Reading.** The answer is the *last* label word that stands in the reply as a whole word, in any case; a
 reply without one is None, never a guess. Not counted are: what the model thinks aloud (`<think>…</think>`),
 quotations (they may be a post's words: quoted spans, unless they hold only the label word, and lines that
-start with `>` or `[n]`), and a word within a compound ("real-time", "no-one"). If the last label word is
-negated ("not fake"), the reply is None. Chinese has no spaces, so there a run of Chinese characters must be,
-as a whole, one of the listed forms: 是 in 但是 is no answer, 真实 in 真实性 is none, 不是 is 否,
-非谣言 is 真实, 不真实 is 谣言.
+start with `>` or `[n]`), and a word within a compound ("real-time", "no-one"). If the last label word is negated ("not
+fake"), or named in one breath with another ("I cannot say yes or no"), the reply is None. Chinese has no
+spaces, so there a run of Chinese characters must be, as a whole, one of the listed forms: 是 in 但是 is no
+answer, 真实 in 真实性 is none, 不是 is 否, 非谣言 is 真实, 不真实 is 谣言.
 
 **Showing.** One line a post: `[n] user (+minutes, answering [k]): text`. Line breaks are folded and control,
 zero-width and bidirectional characters removed, so that no post can forge another line, an end of the list or
@@ -34,9 +34,14 @@ _CHINESE_FORMS = {
     "真实": "真实 真实的 是真实的 这是真实的 不是谣言 这不是谣言 并非谣言 非谣言",
 }
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)|\A.*</think>", re.DOTALL | re.IGNORECASE)
-_QUOTED = re.compile(r'"[^"\n]*"|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』|^[ \t]*(?:>|\[\d+\]).*$', re.MULTILINE)
+# a mark that is not closed quotes the rest of its line; were it passed over, a reply of 200,000 “ would take minutes
+_QUOTED = re.compile(
+    r'"[^"\n]*"|“[^”\n]*(?:”|$)|「[^」\n]*(?:」|$)|『[^』\n]*(?:』|$)|^[ \t]*(?:>|\[\d+\]).*$', re.MULTILINE
+)
 _CHINESE_RUN = re.compile("[\u4e00-\u9fff]+")
 _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bneither)(?:\s+(?:a|an|at all|really|entirely))?\s*[\"'“*_]*$", re.I)
+
+_OFFERED = re.compile(r"[\s\"'“”*_,]*(?:/|\bor\b|\band\b|\bnor\b|或|和|还是)[\s\"'“”*_]*", re.IGNORECASE)
 
 MAX_CHARS = 1_000
 """Characters of one post that are shown; the platforms of our corpora allow far fewer."""
@@ -69,16 +74,17 @@ def find_label(text: str, words: Sequence[str]) -> tuple[str, int] | None:
 
 def _find(text: str, words: Sequence[str], alone: bool = False) -> tuple[str, int] | None:
     """The last whole label word of a text; `alone`: only if nothing else but punctuation is there."""
-    last: tuple[str, int, int] | None = None
-    for word in words:
-        for start, end in _occurrences(text, word):
-            if last is None or start >= last[1]:
-                last = (word, start, end)
-    if last is None or _NEGATED.search(text[: last[1]]):
+    found = sorted((start, end, word) for word in words for start, end in _occurrences(text, word))
+    if not found:
         return None
-    if alone and any(c.isalnum() for c in text[: last[1]] + text[last[2] :]):
+    start, end, word = found[-1]
+    if _NEGATED.search(text[max(0, start - 100) : start]):
         return None
-    return last[0], last[1]
+    if len(found) > 1 and found[-2][2] != word and _OFFERED.fullmatch(text[found[-2][1] : start]):
+        return None
+    if alone and any(c.isalnum() for c in text[:start] + text[end:]):
+        return None
+    return word, start
 
 
 def _occurrences(text: str, word: str) -> list[tuple[int, int]]:

@@ -111,10 +111,11 @@ class RunConfig:
         return not HOW[self.how].asks_model
 
 
-# What is asked of the machine and not of the method: changing it continues the same run.
+# What is asked of the machine and not of the method: changing it continues the same run. (The endpoint behind
+# --base-url is part of the run's address as such, without a password.)
 _OPERATIONAL = {
     "data_dir", "concurrency", "timeout", "max_retries", "requests_per_second", "price", "max_cost",
-    "fail_on_error", "db", "fresh", "dry_run", "seeds", "prompts", "method",
+    "fail_on_error", "db", "fresh", "dry_run", "seeds", "prompts", "method", "base_url",
 }  # fmt: skip
 
 
@@ -132,6 +133,7 @@ def as_json(config: RunConfig) -> dict[str, Any]:
     return {
         field.name: str(value) if isinstance(value := getattr(config, field.name), Path) else value
         for field in fields(config)
+        if field.name not in ("fresh", "dry_run")
     }
 
 

@@ -44,6 +44,22 @@ def columns() -> dict[str, dict[str, str]]:
     return tables
 
 
+def check_tables(connection: duckdb.DuckDBPyConnection, db: Path) -> None:
+    """Check that the file has all tables and columns that are read and written here.
+
+    Raises:
+        UsageError: it has not; another program or another version made it.
+    """
+    found = connection.execute("SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal").fetchall()
+    wanted = {(table, column) for table, kinds in columns().items() for column in kinds}
+    if missing := sorted(wanted - set(found)):
+        table, column = missing[0]
+        raise UsageError(
+            f"{db} was made by another version of Hearsay or another program: {table}.{column} is missing; "
+            "--db names another file"
+        )
+
+
 @contextmanager
 def connect(db: Path, *, read_only: bool = False, patience: float = PATIENCE) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the file, waiting while others hold it; close it at the end of the block, and be quick inside.
@@ -75,7 +91,7 @@ def _open(db: Path, read_only: bool, until: float) -> duckdb.DuckDBPyConnection:
             return duckdb.connect(str(db), read_only=read_only, config=_SETTINGS)
         except (duckdb.IOException, duckdb.ConnectionException) as error:
             text = str(error)
-            if "not a valid DuckDB" in text:
+            if "not a valid DuckDB" in text or "Extension " in text:  # it has an extension for SQLite's files
                 raise UsageError(f"{db} is not a DuckDB database; --db names another file") from error
             if "Could not set lock" not in text and "different configuration" not in text:
                 raise StoreError(f"cannot open {db}: {_first_line(error)}") from error
@@ -117,11 +133,8 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Row
 
 
 def _json(value: object) -> str:
-    """JSON text, without escaped halves of surrogate pairs: posts may hold them, DuckDB refuses them."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if "\\ud" in text.lower():
-        text = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
-    return text
+    """JSON text; half a surrogate pair, which DuckDB refuses, becomes a question mark."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def _utc(value: datetime | str) -> datetime:

@@ -35,7 +35,7 @@ def configurations(connection: "duckdb.DuckDBPyConnection", db: Path) -> list[di
     """
     from eval.journal import is_held
     from eval.read import rows
-    from eval.report import order
+    from eval.report import judged, order
 
     measured: dict[str, dict[str | None, dict[str, float]]] = {}
     query = """SELECT config_id, checkpoint, name, avg(value) AS value FROM metrics JOIN runs USING (run_id)
@@ -45,7 +45,8 @@ def configurations(connection: "duckdb.DuckDBPyConnection", db: Path) -> list[di
     found: dict[str, dict[str, Any]] = {}
     for run in rows(connection, "SELECT * EXCLUDE (prompts, packages) FROM runs ORDER BY started DESC, seed"):
         names = ("config_id", "dataset", "split", "when", "how", "model")
-        entry = found.setdefault(run["config_id"], {name: run[name] for name in names} | {"statuses": []})
+        entry_of = {name: run[name] for name in names} | {"judged": judged(run), "statuses": []}
+        entry = found.setdefault(run["config_id"], entry_of)
         entry["started"] = run["started"].isoformat(sep=" ", timespec="minutes")
         status = run["status"]
         entry["statuses"].append("killed" if status == "running" and not is_held(db, run["run_id"]) else status)
@@ -104,7 +105,7 @@ def _table(found: Sequence[dict[str, Any]]) -> "Table":
         ]
         cells = (
             entry["config_id"],
-            f"{entry['dataset']}, {entry['split']}\n{entry['how']}, {entry['model']}",
+            f"{entry['judged']}\n{entry['how']}, {entry['model']}",
             "\n".join(checkpoint or entry["when"] for checkpoint in results) or entry["when"],
             *figures,
             "{} of {}, {}\n{}".format(*entry["seeds"], entry["status"], entry["started"]),

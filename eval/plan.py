@@ -97,10 +97,19 @@ class Plan:
             "model": self.config.model or "encoder",
             "endpoint": self.endpoint,
             "seed": seed,
-            "config": {**as_json(self.config), "labels": self.label_set.name, "classes": self.classes},
+            "config": {
+                **as_json(self.config),
+                "labels": self.label_set.name,
+                "classes": self.classes,
+                "base_url": self.endpoint if self.config.base_url else None,  # without the password it may carry
+            },
             "prompts": self.prompt_sha256,
             "packages": package_versions(),
-            "corpus_counts": {**self.counts, "complete": int(self.corpus.complete)},
+            "corpus_counts": {
+                **self.counts,
+                "complete": int(self.corpus.complete),
+                "variant": int(bool(self.corpus.published) and not self.corpus.complete),
+            },
             "corpus_fingerprint": self.corpus.fingerprint,
             "n_threads": n_threads,
             "git_commit": git_commit(),

@@ -22,8 +22,10 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str, values: object = Non
     """
     try:
         answer = connection.execute(query, values)
-    except duckdb.CatalogException as error:
-        raise UsageError("this database has none of Hearsay's tables; --db names another file") from error
+    except (duckdb.CatalogException, duckdb.BinderException) as error:
+        raise UsageError(
+            "this database has none of Hearsay's tables, or those of another version; --db names another file"
+        ) from error
     names = [column[0] for column in answer.description or []]
     read = [name in _JSON for name in names]
     return [
@@ -54,7 +56,10 @@ def finished_threads(db: Path, run_id: str) -> set[tuple[str | None, str]]:
 def known_call_keys(db: Path) -> set[str]:
     """The addresses of all calls that were answered, in any run."""
     with connect(db, read_only=True) as connection:
-        found = connection.execute("SELECT key FROM calls WHERE NOT cached AND error IS NULL").fetchall()
+        try:
+            found = connection.execute("SELECT key FROM calls WHERE NOT cached AND error IS NULL").fetchall()
+        except (duckdb.CatalogException, duckdb.BinderException):
+            return set()  # not ours: entering the run says so
     return {key for (key,) in found}
 
 

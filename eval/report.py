@@ -144,11 +144,37 @@ def _comparable(run: dict[str, Any], checkpoint: str | None, labels: str) -> lis
     return published(run["dataset"], run["split"], checkpoint or run["when"], run["how"], labels)
 
 
+def judged(run: dict[str, Any]) -> str:
+    """What a run judges, in one line: corpus, labels, split, and all that narrows it."""
+    config, counts = run["config"] or {}, run["corpus_counts"] or {}
+    parts = [run["dataset"] + (" (a sample or variant)" if counts.get("variant") else "")]
+    narrowed = {
+        "labels": "{}",
+        "language": "only {}",
+        "limit": "at most {} threads",
+        "train_on": "shots from {}",
+        "exclude_overlap": "trained without threads of {}",
+    }
+    parts += [text.format(config[name]) for name, text in narrowed.items() if config.get(name)]
+    parts.append(f"split {run['split']}")
+    if run["split"] != "all" and "shots" in config:
+        parts.append(f"{config['shots']} shots")
+    return ", ".join(parts)
+
+
 def show(report: Report, console: Console) -> None:
     """Print the report: as many tables beneath each other as the width asks for."""
     first = report.runs[0]
-    head = f"{first['dataset']}, split {first['split']}: when {first['when']}, how {first['how']}"
-    console.print(Text(clean(f"{head}, model {first['model']}"), style="bold"))
+    console.print(Text(clean(judged(first)), style="bold"))
+    console.print(Text(clean(f"when {first['when']}, how {first['how']}, model {first['model']}"), style="bold"))
+    if (first["corpus_counts"] or {}).get("variant"):
+        console.print(
+            Text(
+                f"This is not the published {first['dataset']}, but a sample or variant of it: "
+                f"see python -m corpora check {first['dataset']}",
+                style="yellow",
+            )
+        )
     if report.state:
         console.print(Text(report.state, style="bold yellow"))
     if not report.values:

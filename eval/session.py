@@ -100,7 +100,8 @@ class _Session:
             # The table so far comes first, so that the last line says what is wrong.
             self._table()
             raise
-        self._table()
+        with suppress(KeyboardInterrupt):  # whoever is in a hurry does without the table
+            self._table()
         return code
 
     def _seed(self, seed: int, progress: RunProgress, loop: asyncio.Runner) -> None:

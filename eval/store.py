@@ -16,7 +16,7 @@ from types import TracebackType
 import duckdb
 
 from corpora.errors import UsageError
-from eval.database import PATIENCE, SCHEMA, Busy, columns, connect, errors, insert
+from eval.database import PATIENCE, SCHEMA, Busy, check_tables, columns, connect, errors, insert
 from eval.journal import Journal, Row, StoreError, read_segment, run_lock, segment_path, segments
 
 INTERVAL = 1.0
@@ -30,7 +30,7 @@ _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
     "DOUBLE": (float, int),
     "BOOLEAN": bool,
     "TIMESTAMP": (datetime, str),
-    "JSON": object,
+    "JSON": (dict, list),
 }
 
 
@@ -84,8 +84,8 @@ class Writer:
 
         Args:
             tables: Table -> rows. All the rows of one call become visible together, or none of them.
-                Columns that a row leaves out are NULL; `run_id` is filled in. JSON columns take JSON text,
-                or a dict or list.
+                Columns that a row leaves out are NULL; `run_id` is filled in. JSON columns take a
+                dict or list.
 
         Raises:
             StoreError: the disk is full, or an earlier batch could not be stored; the run should end.
@@ -172,6 +172,7 @@ class Writer:
         self._check("runs", row)
         with errors(self.db), connect(self.db) as connection:
             connection.execute(SCHEMA)
+            check_tables(connection, self.db)
             if connection.execute("SELECT 1 FROM runs WHERE run_id = ?", [self.run_id]).fetchone():
                 update = "UPDATE runs SET status = 'running', finished = NULL WHERE run_id = ?"
                 connection.execute(update, [self.run_id])

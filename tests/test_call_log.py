@@ -1,5 +1,4 @@
 import asyncio
-import json
 
 import pytest
 
@@ -67,8 +66,8 @@ async def test_a_row_has_the_columns_of_the_calls_table():
     await ask(log, FakeModel(), thread="u")
     assert [list(row) for row in rows] == [COLUMNS, COLUMNS]
     first, again = rows
-    assert json.loads(first["request"]) == message("q")
-    assert json.loads(first["reply"])["text"] == "Yes" and first["run_id"] == "r"
+    assert first["request"] == message("q") and first["parameters"] == {"temperature": 0.0}
+    assert first["reply"]["text"] == "Yes" and first["run_id"] == "r"
     assert again["cached"] and again["request"] is None and again["reply"] is None and again["cost"] == 0.0
     assert again["key"] == first["key"] and again["input_tokens"] == 100
 
@@ -184,6 +183,14 @@ async def test_no_call_is_made_that_might_go_over_the_budget():
     assert [type(result) for result in results] == [Reply, Reply, *[BudgetExceeded] * 3]
     assert model.calls == 2 and log.totals.calls == 2 and log.totals.cost == pytest.approx(2.02)
     assert (await ask(log, model, text="0")).text == "Yes"  # what was paid for is still there
+
+
+async def test_a_budget_is_spent_before_a_call_is_refused():
+    # ten at once may cost 11, and cost 10.1: those that do not fit beside each other wait for the others
+    model = FakeModel(price=0.01)
+    log = CallLog(max_cost=10.5, models=[model])
+    await asyncio.gather(*(ask(log, model, text=str(n % 10)) for n in range(20)))
+    assert model.calls == 10 and log.totals.cost == pytest.approx(10.1)
 
 
 async def test_calls_whose_tokens_are_not_told_count_against_the_budget_at_their_most():

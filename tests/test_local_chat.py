@@ -122,7 +122,8 @@ async def test_a_long_thread_keeps_its_question(tmp_path, make):
     assert verdict.label in RUMOR.labels and verdict.probability_method == "log-likelihood"
     assert sum(verdict.probabilities.values()) == pytest.approx(1)
     assert rows[0]["input_tokens"] <= model.max_prompt_tokens
-    assert "Answer with a single word" in rows[0]["request"] and "[1] ann: the dam is leaking" in rows[0]["request"]
+    shown = rows[0]["request"][-1]["content"]
+    assert "Answer with a single word" in shown and "[1] ann: the dam is leaking" in shown
     await model.close()
 
 

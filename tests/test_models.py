@@ -128,6 +128,11 @@ async def test_what_no_retry_can_help_is_fatal_at_once(fault, status):
     assert isinstance(error, FatalModelError) and f"answers {status}: " in str(error) and stub.count == 1
 
 
+async def test_a_reply_without_end_fails_the_call():
+    error, _ = await failure({"reply": "Y" * 600_000})
+    assert type(error) is ModelError and "a reply of 600,000 characters" in str(error)
+
+
 async def test_an_account_without_quota_is_fatal():
     error, _ = await failure({"fault": "quota"}, max_retries=0)
     assert isinstance(error, FatalModelError) and "no money left" in str(error)

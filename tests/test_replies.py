@@ -1,3 +1,4 @@
+import time
 from itertools import pairwise
 
 import pytest
@@ -36,6 +37,11 @@ def thread(texts, language="en", parents=None):
         ("", None),
         ("   ", None),
         ("Not likely", None),
+        ("I cannot say yes or no.", None),
+        ('Neither "Yes" nor "No"', None),
+        ("Yes/No", None),
+        ("“he said “No” there” and more", None),
+        ("“No, he said", None),
         ("nope", None),
         ("yesterday, nothing", None),
         ("no-one can tell", None),
@@ -50,6 +56,13 @@ def test_yes_or_no(reply, label):
     if reply.startswith("A post"):
         reply = 'A post says "yes, it fell" and that is all'
     assert read_label(reply, YES_NO["en"]) == label
+
+
+@pytest.mark.parametrize("mark", ["“", "「", "『", '"', "<think>", "not ", "[1", "“「"])
+def test_no_reply_takes_long_to_read(mark):
+    started = time.perf_counter()
+    read_label(mark * (200_000 // len(mark)), YES_NO["en"])
+    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,9 @@ def test_table_over_seeds(db: Path) -> None:
     judge(db, 0)
     judge(db, 1)
     text = printed(collected(db), 200)
-    assert "weibo-covid19, split all: when all-posts, how vanilla, model openai:a-model" in text
+    assert text.startswith(
+        "weibo-covid19, rumor/non-rumor, split all\nwhen all-posts, how vanilla, model openai:a-model"
+    )
     assert "0.625 ± 0.035" in text and "n = 20" in text and "mean ± std over 2 seeds" in text
     for head in ("macro-F1", "accuracy", "F1 rumor", "F1 non-rumor", "ER", "abstained", "failed", "seconds"):
         assert head in text

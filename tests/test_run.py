@@ -314,6 +314,16 @@ def test_too_many_failures_stop_the_run_and_the_same_command_tries_them_again(
     assert rows("SELECT outcome, count(*) AS n FROM predictions GROUP BY 1") == [{"outcome": "verdict", "n": 40}]
 
 
+def test_a_password_in_the_address_is_stored_nowhere(corpus: str) -> None:
+    with stub_process(RULES) as url:
+        secret = url.replace("http://", "http://me:s3cret@")
+        assert main(["--dataset", corpus, "--model", "openai:x", "--base-url", secret, "--seeds", "1", *FAST]) == 0
+        assert main(["--dataset", corpus, "--model", "openai:x", "--base-url", url, "--seeds", "1", *FAST]) == 0
+    assert len(rows("SELECT * FROM runs")) == 1
+    for table in ("runs", "calls", "predictions"):
+        assert "s3cret" not in str(rows(f"SELECT * FROM {table}"))
+
+
 def test_wrong_key_ends_the_run_with_one_line(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
     with stub_process([{"fault": "unauthorized"}]) as url, pytest.raises(SystemExit) as stop:
         main(["--dataset", corpus, "--model", "openai:x", "--base-url", url, "--seeds", "1", *FAST])
@@ -562,6 +572,29 @@ def test_encoder_learns_from_the_shots(corpus: str) -> None:
     values = {(m["checkpoint"], m["name"]): m["value"] for m in rows("SELECT * FROM metrics")}
     assert values["posts:all", "macro_f1"] == 1.0
     assert values["posts:1", "macro_f1"] < 0.9
+
+
+def test_a_variant_is_named_as_such_wherever_its_results_are(
+    tmp_path: Path, script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from eval.ls import main as ls
+
+    folder = tmp_path / "data" / "twitter-covid19"
+    folder.mkdir(parents=True)
+    lines, labels = [], []
+    for number in range(30):
+        lines.append(f"{number}\tNone\t1\t0.0\tclaim number {number}")
+        lines.append(f"{number}\t1\t2\t3.5\tthis is {'unconfirmed' if number % 2 else 'known'}")
+        labels.append(f"{number}\t{number % 2}")
+    (folder / "x_data.txt").write_text("\n".join(lines) + "\n")
+    (folder / "x_label.txt").write_text("\n".join(labels) + "\n")
+    arguments = ["--dataset", "twitter-covid19", "--data-dir", "data", "--method", "vanilla", "--model", script]
+    assert main([*arguments, "--seeds", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "twitter-covid19 (a sample or variant)" in printed
+    assert "GPT-3.5" not in printed
+    ls([])
+    assert "sample or variant" in " ".join(capsys.readouterr().out.split())
 
 
 needs_data = pytest.mark.skipif(not os.environ.get("HEARSAY_DATA"), reason="HEARSAY_DATA is not set")

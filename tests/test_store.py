@@ -1,10 +1,11 @@
 """The store: nothing lost, nothing doubled, whoever is killed or holds the file."""
 
 import asyncio
-import json
+import contextlib
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -65,7 +66,7 @@ def test_rows_arrive_with_their_values(db: Path) -> None:
         writer.add(
             calls=[
                 call | {"key": "k", "request": [{"role": "user"}], "created": created},
-                call | {"key": "l", "reply": '{"text": "No"}', "created": created.isoformat()},
+                call | {"key": "l", "reply": {"text": "No"}, "created": created.isoformat()},
             ]
         )
         writer.finish("finished")
@@ -95,7 +96,7 @@ def test_hostile_text_is_only_text(db: Path, text: str) -> None:
     with Writer(db, RUN) as writer:
         writer.add(
             predictions=[prediction(text, rationale=text, probabilities={text: 1.0})],
-            calls=[{"key": "k", "request": [text], "reply": json.dumps({"text": text})}],
+            calls=[{"key": "k", "request": [text], "reply": {"text": text}}],
         )
     expected = text.encode("utf-8", "replace").decode()
     assert ask(db, "SELECT thread_id, rationale FROM predictions") == [(expected, expected)]
@@ -416,3 +417,32 @@ def test_full_disk_loses_nothing(tmp_path: Path) -> None:
         ]
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("change", ["ALTER TABLE runs DROP COLUMN flushed", "ALTER TABLE predictions DROP COLUMN fold"])
+def test_a_database_of_another_version_is_told(tmp_path, change):
+    db = tmp_path / "x.duckdb"
+    with Writer(db, {"run_id": "r"}):
+        pass
+    with duckdb.connect(str(db)) as connection:
+        connection.execute(change)
+    column = change.split()[-1]
+    with pytest.raises(UsageError, match=f"another version.*{column} is missing"), Writer(db, {"run_id": "s"}):
+        pass
+
+
+def test_a_foreign_database_knows_no_calls(tmp_path):
+    db = tmp_path / "x.duckdb"
+    with duckdb.connect(str(db)) as connection:
+        connection.execute("CREATE TABLE runs (a INTEGER)")
+    assert read.known_call_keys(db) == set()
+    with pytest.raises(UsageError, match="another version"), connect(db, read_only=True) as connection:
+        read.find_runs(connection, "x")
+
+
+def test_an_sqlite_file_is_no_duckdb_database(tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "x.db")) as file:
+        file.execute("CREATE TABLE t (a)")
+        file.commit()
+    with pytest.raises(UsageError, match="is not a DuckDB database"), connect(tmp_path / "x.db"):
+        pass
