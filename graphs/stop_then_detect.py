@@ -5,7 +5,7 @@ The last post forces the stop, so the loop is bounded by the thread's length.
 """
 
 import operator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
 from langgraph.graph import END, START, StateGraph
@@ -54,8 +54,11 @@ class State(TypedDict):
 
     id: str
     language: Language
-    posts: list[dict[str, Any]]
-    """All posts, as fields of `Post`; nodes look at the first `read` of them and no further."""
+    posts: list[dict[str, Any]] | tuple[Post, ...]
+    """All posts, as fields of `Post`, or in a batch, which has no checkpoints, the posts themselves.
+
+    Nodes look at the first `read` of them and no further.
+    """
     read: int
     steps: Annotated[list[Step], operator.add]
     verdict: dict[str, Any] | None
@@ -92,16 +95,17 @@ async def read_post(state: State) -> dict[str, Any]:
 async def decide(state: State, runtime: Runtime[Context]) -> dict[str, Any]:
     """Ask the stop policy whether the posts read so far are enough."""
     method = await method_of(runtime.context)
-    read, posts = state["read"], state["posts"]
-    probability = await method.policy(_prefix(state))
-    if read < len(posts) and method.policy.deadline is not None:
+    read, prefix, end = state["read"], _prefix(state), len(state["posts"])
+    probability = await method.policy(prefix)
+    if read < end and method.policy.deadline is not None:
         # A clock needs no later post to strike: the next one is asked only for its time, and stays unread.
-        probability = float(posts[read]["seconds"] > method.policy.deadline)
-    stop = probability >= 0.5 or read == len(posts)
+        upcoming = _prefix({**state, "read": read + 1}).posts[-1].seconds
+        probability = float(upcoming is not None and upcoming > method.policy.deadline)
+    stop = probability >= 0.5 or read == end
     step: Step = {
         "step": read,
-        "post": posts[read - 1]["id"],
-        "text": posts[read - 1]["text"],
+        "post": prefix.posts[-1].id,
+        "text": prefix.posts[-1].text,
         "action": "stop" if stop else "continue",
         "stop_probability": probability,
     }
@@ -117,12 +121,13 @@ async def verify(state: State, runtime: Runtime[Context]) -> dict[str, Any]:
     """Judge the posts read, once."""
     method = await method_of(runtime.context)
     verdict: Verdict = await method.verifier(_prefix(state))
-    return {"verdict": asdict(verdict)}
+    return {"verdict": {field.name: getattr(verdict, field.name) for field in fields(verdict)}}
 
 
 def _prefix(state: State) -> ClaimThread:
-    posts = tuple(Post(**post) for post in state["posts"][: state["read"]])
-    return ClaimThread(state["id"], posts, language=state["language"])
+    posts = state["posts"][: state["read"]]
+    known = posts if isinstance(posts, tuple) else tuple(Post(**post) for post in posts)
+    return ClaimThread(state["id"], known, language=state["language"])
 
 
 builder = StateGraph(State, context_schema=Context, input_schema=Input, output_schema=Output)
@@ -153,7 +158,7 @@ async def run_nodes(thread: ClaimThread, method: Method) -> State:
     state: State = {
         "id": thread.id,
         "language": thread.language,
-        "posts": [_fields(post) for post in thread.posts],
+        "posts": thread.posts,
         "read": 0,
         "steps": [],
         "verdict": None,
@@ -164,13 +169,3 @@ async def run_nodes(thread: ClaimThread, method: Method) -> State:
         if route(state) == "verify":
             state.update(await verify(state, runtime))  # type: ignore[typeddict-item]
             return state
-
-
-def _fields(post: Post) -> dict[str, Any]:
-    return {
-        "id": post.id,
-        "text": post.text,
-        "seconds": post.seconds,
-        "author": post.author,
-        "parent": post.parent,
-    }
