@@ -8,7 +8,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -101,43 +101,44 @@ def _open(db: Path, read_only: bool, until: float) -> duckdb.DuckDBPyConnection:
         time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 - uneven, so that waiting processes take turns
 
 
-def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Row], kinds: Mapping[str, str]) -> None:
-    """Insert rows as one Arrow table.
+def insert_run(connection: duckdb.DuckDBPyConnection, row: Row) -> None:
+    """Insert one row of `runs`; columns it leaves out are NULL."""
+    kinds = columns()["runs"]
+    names = [name for name in kinds if name in row]
+    convert: dict[str, Callable[[Any], object]] = {"JSON": _json, "TIMESTAMP": _utc}
+    values = [convert[kinds[name]](row[name]) if kinds[name] in convert else row[name] for name in names]
+    places = ", ".join(f'"{name}"' for name in names)
+    marks = ", ".join("?" * len(names))
+    connection.execute(f"INSERT INTO runs ({places}) VALUES ({marks})", values)  # noqa: S608 - names of schema.sql
+
+
+def insert_lines(connection: duckdb.DuckDBPyConnection, path: Path, run_id: str, longest: int) -> None:
+    """Insert a journal's rows into their tables. DuckDB reads the file itself, in native code and many at once.
 
     Args:
         connection: Open for writing.
-        table: One of the schema's names: it becomes part of the statement.
-        rows: Column -> value; a missing one is NULL.
-        kinds: The table's columns -> types.
+        path: JSON lines, each table name -> rows.
+        run_id: What the rows are of.
+        longest: Bytes of the longest line.
     """
-    import pyarrow as pa  # 0.2 s that commands which only read need not spend
-
-    convert: dict[str, tuple[Any, Callable[[Any], object] | None]] = {
-        "JSON": (pa.string(), _json),
-        "TIMESTAMP": (pa.timestamp("us"), _utc),
-        "BIGINT": (pa.int64(), None),
-        "DOUBLE": (pa.float64(), None),
-        "BOOLEAN": (pa.bool_(), None),
-        "VARCHAR": (pa.string(), None),
-    }
-    arrays = []
-    for column, kind in kinds.items():
-        arrow, encode = convert[kind]
-        values = [row.get(column) for row in rows]
-        if encode:
-            values = [None if value is None else encode(value) for value in values]
-        arrays.append(pa.array(values, arrow))
-    connection.register("batch", pa.table(arrays, names=list(kinds)))
-    connection.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM batch')  # noqa: S608 - a name of schema.sql
-    connection.unregister("batch")
+    for table, kinds in columns().items():
+        fields = ", ".join(f'"{name}" {kind}' for name, kind in kinds.items() if name != "run_id")
+        connection.execute(
+            f"INSERT INTO {table} BY NAME SELECT $run AS run_id, unnest({table}, max_depth := 2) "  # noqa: S608 - names of schema.sql
+            f"FROM read_json($path, format = 'newline_delimited', columns = {{{table}: 'STRUCT({fields})[]'}}, "
+            f"maximum_object_size = {max(longest, 1 << 24)})",
+            {"run": run_id, "path": str(path)},
+        )
 
 
-def _json(value: object) -> str:
+def _json(value: object) -> str | None:
     """JSON text; half a surrogate pair, which DuckDB refuses, becomes a question mark."""
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
+    return None if value is None else json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
-def _utc(value: datetime | str) -> datetime:
+def _utc(value: datetime | str | None) -> datetime | None:
+    if value is None:
+        return None
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 

@@ -43,24 +43,17 @@ def segments(db: Path) -> dict[str, list[int]]:
     return {run_id: sorted(numbers) for run_id, numbers in found.items()}
 
 
-def read_segment(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Read a segment's rows: table name -> rows. A last line without its end was being written: left out.
+def finish_segment(path: Path) -> int:
+    """Make a segment whole: a last line without its end was being written when its process died, and is cut off.
 
-    Raises:
-        StoreError: a whole line cannot be read, so someone else changed the file.
+    Returns:
+        Bytes of its longest line.
     """
-    tables: dict[str, list[dict[str, Any]]] = {}
-    *lines, _unfinished = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, 1):
-        try:
-            group = json.loads(line)
-            for table, rows in group.items():
-                tables.setdefault(table, []).extend(rows)
-        except (ValueError, AttributeError, TypeError):
-            raise StoreError(
-                f"line {number} of {path} is damaged; move the file away to go on without its rows"
-            ) from None
-    return tables
+    content = path.read_bytes()
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
+        os.truncate(path, end)
+    return max(map(len, content.split(b"\n")))
 
 
 class Journal:

@@ -16,8 +16,8 @@ from types import TracebackType
 import duckdb
 
 from corpora.errors import UsageError
-from eval.database import PATIENCE, SCHEMA, Busy, check_tables, columns, connect, errors, insert
-from eval.journal import Journal, Row, StoreError, read_segment, run_lock, segment_path, segments
+from eval.database import PATIENCE, SCHEMA, Busy, check_tables, columns, connect, errors, insert_lines, insert_run
+from eval.journal import Journal, Row, StoreError, finish_segment, run_lock, segment_path, segments
 
 INTERVAL = 1.0
 """Seconds between two batches."""
@@ -177,7 +177,7 @@ class Writer:
                 update = "UPDATE runs SET status = 'running', finished = NULL WHERE run_id = ?"
                 connection.execute(update, [self.run_id])
             else:
-                insert(connection, "runs", [row], self._kinds["runs"])
+                insert_run(connection, row)
 
     def _write(self, *statements: str, **values: object) -> None:
         """Run statements on the run's rows in one transaction, with $run and the values given."""
@@ -217,13 +217,12 @@ def _store(db: Path, run_id: str, numbers: Sequence[int], patience: float) -> No
 
 
 def _store_one(connection: duckdb.DuckDBPyConnection, run_id: str, number: int, path: Path) -> None:
-    tables, kinds = read_segment(path), columns()
+    longest = finish_segment(path)
     connection.begin()
     try:
-        for table, rows in tables.items():
-            insert(connection, table, [{**row, "run_id": run_id} for row in rows], kinds[table])
-    except (KeyError, TypeError, ValueError):  # `add` lets no such row in
-        raise StoreError(f"{path} is damaged; move it away to go on without its rows") from None
+        insert_lines(connection, path, run_id, longest)
+    except (duckdb.InvalidInputException, duckdb.ConversionException) as error:  # `add` lets no such row in
+        raise StoreError(f"{path} is damaged; move it away to go on without its rows") from error
     connection.execute("UPDATE runs SET flushed = ? WHERE run_id = ?", [number, run_id])
     connection.commit()
 

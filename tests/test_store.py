@@ -19,7 +19,7 @@ import pytest
 from corpora.errors import UsageError
 from eval import read, store
 from eval.database import Busy, columns, connect
-from eval.journal import StoreError, read_segment, run_lock, segment_path, segments
+from eval.journal import StoreError, run_lock, segment_path, segments
 from eval.store import Writer, recover
 
 RUN = {"run_id": "r1", "config_id": "c1", "dataset": "invented", "seed": 0, "n_threads": 3}
@@ -240,7 +240,7 @@ def test_damaged_journal_stops_its_own_run_only(db: Path) -> None:
     with Writer(db, RUN):
         pass
     path = segment_path(db, "r1", 9)
-    for damage in (b"garbage\n", b'{"nosuch": [{}]}\n', b'{"predictions": [{"stop_index": "x"}]}\n'):
+    for damage in (b"garbage\n", b'{"predictions": 7}\n', b'{"predictions": [{"stop_index": "x"}]}\n'):
         path.write_bytes(damage)
         with (
             pytest.raises(StoreError, match=r"journal\.9 is damaged; move (it|the file) away"),
@@ -252,8 +252,6 @@ def test_damaged_journal_stops_its_own_run_only(db: Path) -> None:
     path.unlink()
     with Writer(db, RUN):
         pass
-    with pytest.raises(FileNotFoundError):
-        read_segment(path)
 
 
 def test_one_process_a_run(db: Path) -> None:
