@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corpora.errors import UsageError, one_line_errors
+from corpora.errors import ArgumentParser, UsageError, one_line_errors
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -37,16 +37,15 @@ def main(argv: list[str] | None = None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
         prog="python -m corpora",
         description="Labelled conversation threads: which corpora there are, and what is in them.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    shared = argparse.ArgumentParser(add_help=False)
+    shared = ArgumentParser(add_help=False)
     shared.add_argument("--data-dir", type=Path, metavar="DIR", help="where to look first")
-    handles = argparse.ArgumentParser(add_help=False)
+    handles = ArgumentParser(add_help=False)
     handles.add_argument("--keep-handles", action="store_true", help="leave authors and @mentions as published")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("list", parents=[shared], help="every corpus, and where it was found")

@@ -1,8 +1,10 @@
 """The user's mistakes, told apart from our own."""
 
+import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, NoReturn
 
 
 class UsageError(Exception):
@@ -17,3 +19,15 @@ def one_line_errors() -> Iterator[None]:
     except UsageError as error:
         sys.stderr.write(f"error: {error}\n")
         raise SystemExit(2) from None
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """argparse, with its mistakes in one line too, and no option taken for one that it only begins like."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Print the mistake and exit with code 2."""
+        self.exit(2, f"error: {message}; {self.prog} --help lists the options\n")

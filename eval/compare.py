@@ -1,12 +1,11 @@
 """`python -m eval.compare`: two or more runs on the threads that all of a pair have judged."""
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpora.errors import UsageError, one_line_errors
+from corpora.errors import ArgumentParser, UsageError, one_line_errors
 from eval.published import SAME
 
 if TYPE_CHECKING:
@@ -50,13 +49,12 @@ class Comparison:
     macro_f1_p: float
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> ArgumentParser:
     """The command line of `python -m eval.compare`."""
-    result = argparse.ArgumentParser(
+    result = ArgumentParser(
         prog="python -m eval.compare",
         description="Compare runs or configurations on the same threads.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("runs", nargs="+", metavar="RUN", help="id of a run or configuration, or its beginning")
     result.add_argument("--db", type=Path, default=Path("hearsay.duckdb"), help="the database (default: %(default)s)")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from corpora.errors import UsageError
+from corpora.errors import ArgumentParser, UsageError
 from corpora.thread import Language
 from graphs.methods import HOW, METHODS, checkpoints, known, open_policy
 
@@ -137,14 +137,13 @@ def as_json(config: RunConfig) -> dict[str, Any]:
     }
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> ArgumentParser:
     """The command line of `python -m eval.run`."""
     methods = "\n".join(f"  {name:<13} {pair.when} + {pair.how}: {pair.about}" for name, pair in METHODS.items())
     splits = "\n".join(f"  {name:<13} {about}" for name, about in SPLITS.items())
     hows = "\n".join(f"  {name:<13} {how.about}" for name, how in HOW.items())
-    result = argparse.ArgumentParser(
+    result = ArgumentParser(
         prog="python -m eval.run",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
         description="Judge a corpus's conversation threads and store every step in DuckDB.\n"
         "The same command continues a run that was interrupted; a finished one is shown.",

@@ -1,24 +1,22 @@
 """`python -m eval.ls`: what a database holds, one row a configuration."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpora.errors import one_line_errors
+from corpora.errors import ArgumentParser, one_line_errors
 
 if TYPE_CHECKING:
     import duckdb
     from rich.table import Table
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> ArgumentParser:
     """The command line of `python -m eval.ls`."""
-    result = argparse.ArgumentParser(
+    result = ArgumentParser(
         prog="python -m eval.ls",
         description="List the configurations in a database, newest first, with results over finished seeds.",
         epilog="examples:\n  python -m eval.ls\n  python -m eval.ls --db other.duckdb --dataset pheme",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("--db", type=Path, default=Path("hearsay.duckdb"), help="the database (default: %(default)s)")
     result.add_argument("--dataset", help="only this corpus")

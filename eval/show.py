@@ -1,11 +1,10 @@
 """`python -m eval.show`: one run or configuration in full, or one of its threads as the method saw it."""
 
-import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpora.errors import one_line_errors
+from corpora.errors import ArgumentParser, one_line_errors
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,14 +15,13 @@ LISTED = 20
 """Threads listed without --all."""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> ArgumentParser:
     """The command line of `python -m eval.show`."""
-    result = argparse.ArgumentParser(
+    result = ArgumentParser(
         prog="python -m eval.show",
         description="Show a run (what was in force, its table, its threads, the wrong ones first), "
         "or one thread of it: posts, where it stopped, the verdict, the calls.",
         epilog="examples:\n  python -m eval.show 3f2a\n  python -m eval.show 3f2a lantern-07",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("run", metavar="RUN", help="id of a run or configuration, or its beginning")
     result.add_argument("thread", metavar="THREAD", nargs="?", help="id of a thread")

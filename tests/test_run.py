@@ -172,6 +172,9 @@ def test_more_seeds_later_keep_the_first(corpus: str, script: str) -> None:
         (["--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1"], "cannot connect"),
         (["--db", "nowhere/x.duckdb"], "nowhere"),
         (["--dataset", "sample", "--split", "official"], "official"),
+        (["--sead", "3"], "--sead"),
+        (["--seed", "3"], "--seed"),
+        (["--seeds", "many"], "--seeds"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -355,6 +358,21 @@ def test_budget_is_never_passed(corpus: str, capsys: pytest.CaptureFixture[str])
 
 def test_a_budget_already_spent_counts_only_new_calls(corpus: str, script: str) -> None:
     assert main(["--dataset", corpus, "--model", script, "--seeds", "1", "--max-cost", "0.0001", *FAST]) == 0
+
+
+@pytest.mark.parametrize(("how", "answers"), [("direct", ("Yes", "否")), ("vanilla", ("Fake", "真实"))])
+def test_a_server_is_asked_in_the_language_of_the_thread(how: str, answers: tuple[str, str]) -> None:
+    english, chinese = answers
+    with stub_process([{"contains": "帖子", "reply": chinese}, {"reply": english}]) as url:
+        arguments = ["--how", how, "--model", "openai:x", "--base-url", url, "--split", "all", "--seeds", "1"]
+        assert main(arguments) == 0
+        assert asked(url) == {"count": 192, "distinct": 192}
+    assert rows("SELECT label, count(*) AS n FROM predictions GROUP BY 1 ORDER BY 1") == [
+        {"label": "non-rumor", "n": 48},
+        {"label": "rumor", "n": 144},
+    ]
+    (run,) = rows("SELECT prompts FROM runs")
+    assert set(json.loads(run["prompts"])) == {f"{how}.en", f"{how}.zh"}
 
 
 @pytest.mark.parametrize("how", ["direct", "vanilla"])
