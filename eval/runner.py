@@ -1,7 +1,6 @@
 """One run: every test thread of one seed, many at once, each recorded before it counts as done."""
 
 import asyncio
-import gc
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -159,13 +158,9 @@ async def run_jobs(
             # A model that answers at once never waits: let the progress bar and Ctrl-C have their turn.
             await asyncio.sleep(0)
 
-    gc.freeze()  # the corpus stays to the end: the collector need not walk it again and again
     workers = [asyncio.create_task(work()) for _ in range(min(plan.config.concurrency, len(todo)))]
-    try:
-        # When one stops the run the others still finish their threads: what is under way has been paid for.
-        ends = await asyncio.gather(*workers, return_exceptions=True)
-    finally:
-        gc.unfreeze()
+    # When one stops the run the others still finish their threads: what is under way has been paid for.
+    ends = await asyncio.gather(*workers, return_exceptions=True)
     for end in ends:
         if isinstance(end, BaseException):
             raise end

@@ -1,6 +1,7 @@
 """One command's work: every seed started, continued or skipped, and the table at the end whatever happens."""
 
 import asyncio
+import gc
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,7 +38,11 @@ def run(config: RunConfig) -> int:
             f"--exclude-overlap {config.dataset} leaves them out of training.",
             markup=False,
         )
-    return _Session(plan, _open_models(plan), console, notes).run()
+    gc.freeze()  # the corpus stays to the end: the collector need not walk it again and again
+    try:
+        return _Session(plan, _open_models(plan), console, notes).run()
+    finally:
+        gc.unfreeze()
 
 
 def dry_run(config: RunConfig) -> int:
