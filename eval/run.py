@@ -12,7 +12,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (0 done, 1 stopped early, 2 the user's mistake, 130 Ctrl-C)."""
     with one_line_errors():
         config = read_config(arguments)
-        # Ending by SIGTERM is ending by Ctrl-C: nothing is lost, and the table so far is printed.
+        # Ending by SIGTERM is ending by Ctrl-C: nothing is lost, and the table so far is printed. A shell that
+        # starts us in the background has SIGINT ignored, and then neither would end us.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
         # Imported only now: --help and a mistyped option need none of the libraries.
         from eval.session import dry_run, run

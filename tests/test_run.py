@@ -460,7 +460,8 @@ def test_sigkill_loses_no_finished_thread_and_repeats_only_calls_in_flight(tmp_p
     assert not list(tmp_path.glob("*.lock"))
 
 
-def test_ctrl_c_ends_cleanly_with_a_partial_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_cleanly_with_a_partial_table(sent: signal.Signals, tmp_path: Path) -> None:
     corpus = f"jsonl:{write_corpus(tmp_path / 'made-up.jsonl', 60)}"
     with stub_process([{**rule, "seconds": 0.3} for rule in RULES]) as url:
         arguments = [
@@ -479,9 +480,10 @@ def test_ctrl_c_ends_cleanly_with_a_partial_table(tmp_path: Path) -> None:
         process = subprocess.Popen(
             command(*arguments), cwd=tmp_path, env=environment(tmp_path), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # as a script's `&` starts it
         )  # fmt: skip
         wait_for_calls(url, 20, process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         out, err = process.communicate(timeout=30)
         assert process.returncode == 130, err
         assert "PARTIAL" in out
