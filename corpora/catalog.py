@@ -39,7 +39,7 @@ CORPORA: dict[str, Corpus] = {
         label_sets=ALL,
         language="en",
         published={
-            **{"threads_read": 6425, "posts_read": 105354, "rumor": 2402, "non-rumor": 4023},
+            **{"threads_read": 6425, "rumor": 2402, "non-rumor": 4023},
             **{"N": 4023, "T": 1067, "F": 638, "U": 697},
         },
         downloads=(Download("https://figshare.com/ndownloader/files/11767817", "PHEME_veracity.tar.bz2", 1 << 30),),
@@ -142,7 +142,7 @@ CORPORA: dict[str, Corpus] = {
         folders=("beard",),
         label_sets=BINARY,
         language="en",
-        published={"threads_read": 1198, "posts_read": 3302732, "rumor": 531, "non-rumor": 667},
+        published={"threads_read": 1198, "rumor": 531, "non-rumor": 667},
         steps="fetch the tweets of the ids in https://github.com/znhy1024/HEARD and write them as beard.json "
         "in the EARD format (docs/corpora/formats.md)",
     ),
@@ -154,7 +154,7 @@ CORPORA: dict[str, Corpus] = {
         folders=("twitter",),
         label_sets=BINARY,
         language="en",
-        published={"threads_read": 992, "posts_read": 230563, "rumor": 498, "non-rumor": 494},
+        published={"threads_read": 992, "rumor": 498, "non-rumor": 494},
         steps="fetch the tweets of the ids that Ma et al. 2016 publish (rumdect.zip) and write them as "
         "twitter.json in the EARD format (docs/corpora/formats.md)",
     ),
