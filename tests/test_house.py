@@ -45,19 +45,17 @@ def test_a_folder_imports_only_from_those_above_it(floor: str) -> None:
 
 
 def test_nothing_evaluates_executes_or_unpickles() -> None:
-    forbidden = re.compile(r"\b(eval|exec)\(|\bpickle\b|trust_remote_code=True")
     for floor in FLOORS:
         for path in (ROOT / floor).rglob("*.py"):
-            tree = ast.parse(path.read_text("utf-8"))
+            source = path.read_text("utf-8")
             calls = {
                 node.func.id
-                for node in ast.walk(tree)
+                for node in ast.walk(ast.parse(source))
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
             }
             assert not calls & {"eval", "exec"}, path
             assert not imported(path) & {"pickle", "dill", "cloudpickle"}, path
-            assert not re.search(r"trust_remote_code=True", path.read_text("utf-8")), path
-    assert forbidden.search("eval(x)")
+            assert "trust_remote_code=True" not in source, path
 
 
 def test_every_package_is_listed_for_installation() -> None:
