@@ -37,7 +37,7 @@ def main() -> None:
         rows = [
             throughput.instant_model(folder, 5_000 // share),
             *throughput.against_peers(folder, 5_000 // share, 1_000 // share),
-            storage.rows_per_second(folder, 200_000 // share),
+            *storage.rows_per_second(folder, 200_000 // share),
             storage.resume(folder, 200_000 // share),
             help_time(),
         ]

@@ -4,18 +4,8 @@ import sys
 from typing import NamedTuple
 
 EVAL_RUN = [
-    sys.executable,
-    "-m",
-    "eval.run",
-    "--how",
-    "direct",
-    "--when",
-    "all-posts",
-    "--split",
-    "all",
-    "--seeds",
-    "1",
-]
+    sys.executable, "-m", "eval.run", "--how", "direct", "--when", "all-posts", "--split", "all", "--seeds", "1",
+]  # fmt: skip
 
 
 class Row(NamedTuple):

@@ -48,19 +48,8 @@ def against_peers(folder: Path, threads: int, inspect_samples: int) -> list[Row]
     (folder / "few.json").write_text(json.dumps(messages[:inspect_samples]))
     here = str(Path(__file__).parent)
     with stub_process(RULES) as url:
-        ours = [sys.executable, "-m", "eval.run", "--dataset", f"jsonl:{corpus}", "--how", "direct", "--split", "all"]
-        ours += [
-            "--when",
-            "all-posts",
-            "--model",
-            "openai:x",
-            "--base-url",
-            url,
-            "--seeds",
-            "1",
-            "--db",
-            "peers.duckdb",
-        ]
+        ours = [*EVAL_RUN, "--dataset", f"jsonl:{corpus}", "--model", "openai:x", "--base-url", url]
+        ours += ["--db", "peers.duckdb"]
         own = threads / timed(ours, folder)
         bare = threads / timed([sys.executable, f"{here}/bare_loop.py", "prompts.json", url], folder)
         rows = [

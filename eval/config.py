@@ -85,6 +85,8 @@ class RunConfig:
         for name, least in at_least.items():
             if (value := getattr(self, name)) is not None and value < least:
                 raise UsageError(f"--{name.replace('_', '-')} {value}: want at least {least}")
+        if self.train_on and self.split != "few-shot":
+            raise UsageError(f"--train-on {self.train_on} is a split of its own: leave --split {self.split} out")
         if self.language not in (None, *get_args(Language)):
             raise UsageError(f"--language {self.language}: want {' or '.join(get_args(Language))}")
         if not 0 <= self.fail_on_error <= 1:

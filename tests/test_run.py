@@ -172,6 +172,7 @@ def test_more_seeds_later_keep_the_first(corpus: str, script: str) -> None:
         (["--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1"], "cannot connect"),
         (["--db", "nowhere/x.duckdb"], "nowhere"),
         (["--dataset", "sample", "--split", "official"], "official"),
+        (["--train-on", "pheme", "--split", "events"], "leave --split events out"),
         (["--sead", "3"], "--sead"),
         (["--seed", "3"], "--seed"),
         (["--seeds", "many"], "--seeds"),
