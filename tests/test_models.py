@@ -85,10 +85,10 @@ async def test_an_endpoint_that_ignores_logprobs_gives_none():
 @pytest.mark.parametrize("fault", ["rate_limit", "server_error", "cut", "cut_body"])
 async def test_passing_faults_are_retried(fault):
     started = time.perf_counter()
-    (reply,), stub = await complete({"fault": fault, "times": 1, "retry_after": 0.2}, labels=YES_NO)
+    (reply,), stub = await complete({"fault": fault, "times": 1, "retry_after": 1.2}, labels=YES_NO)
     assert reply.text == "Yes" and stub.count == 2
     if fault == "rate_limit":
-        assert 0.2 <= time.perf_counter() - started < 0.5  # Retry-After, not the back-off of 0.5 s
+        assert time.perf_counter() - started >= 1.2  # Retry-After, not the back-off of 0.5 s
 
 
 async def test_a_slow_answer_is_given_up_and_retried():
@@ -147,16 +147,15 @@ async def test_nobody_there_is_fatal_at_once():
         results = await asyncio.gather(*(model.complete(ASK) for _ in range(4)), return_exceptions=True)
     assert [type(result) for result in results] == [FatalModelError] * 4
     assert "cannot connect to http://127.0.0.1" in str(results[0])
-    assert time.perf_counter() - started < 0.4  # without the client's back-off
+    assert time.perf_counter() - started < 5  # the client's five retries would back off for over ten seconds
     await model.close()
 
 
 async def test_requests_run_side_by_side():
-    async with ChatStub([{"seconds": 0.2}]) as stub:
+    async with ChatStub([{"seconds": 2.0}]) as stub:
         model = open_model(ModelSettings("openai:m", base_url=stub.url), {})
-        started = time.perf_counter()
         await asyncio.gather(*(model.complete(ASK) for _ in range(20)))
-        assert time.perf_counter() - started < 1.5 and stub.peak == 20
+        assert stub.peak == 20  # all of them were waiting at once
         await model.close()
 
 

@@ -1,9 +1,9 @@
 """`eval.ls`, `eval.show` and `eval.compare` as a user runs them."""
 
 import json
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -58,10 +58,11 @@ def fails(command: object, *arguments: str, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("name", ["ls", "show", "compare"])
 def test_help_is_quick_and_has_examples(name: str) -> None:
-    started = time.perf_counter()
+    before = os.times()
     result = subprocess.run([sys.executable, "-m", f"eval.{name}", "--help"], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0 and "examples:" in result.stdout and f"python -m eval.{name}" in result.stdout
-    assert time.perf_counter() - started < 1  # 0.05 s on an idle machine
+    after = os.times()
+    assert after.children_user - before.children_user < 1  # 0.05 s of work; not the clock, which others share
     code = f"import sys, eval.{name}; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout.split()
     assert not {"numpy", "duckdb", "rich", "scipy", "torch"} & set(modules)

@@ -60,9 +60,9 @@ def test_yes_or_no(reply, label):
 
 @pytest.mark.parametrize("mark", ["“", "「", "『", '"', "<think>", "not ", "[1", "“「"])
 def test_no_reply_takes_long_to_read(mark):
-    started = time.perf_counter()
+    started = time.process_time()
     read_label(mark * (200_000 // len(mark)), YES_NO["en"])
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,9 @@ def test_bootstrap_covers_the_truth_about_as_often_as_it_says(rng: np.random.Gen
 
 def test_bootstrap_takes_milliseconds(rng: np.random.Generator) -> None:
     lined = invent(rng, 1, 100_000)
-    started = time.perf_counter()
+    started = time.process_time()  # not the clock: these machines are shared
     resample(lined, 2, rng)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_mean_interval_agrees_with_the_naive_one_and_with_theory(
