@@ -29,7 +29,7 @@ LABEL_TOKENS = 4
 
 @dataclass(slots=True)
 class Totals:
-    """What was asked so far. Tokens and cost are of new calls only, or would be in a dry run."""
+    """What was asked so far, or would be in a dry run. Unless said otherwise, of new calls only."""
 
     calls: int = 0
     """New requests to a model, failed ones among them."""
@@ -41,6 +41,26 @@ class Totals:
     """USD, of the calls whose price is known."""
     unpriced: int = 0
     """New calls whose cost is not known."""
+    cached_tokens: int = 0
+    """Those of the input tokens that a model had read before and did not read anew, where it says so."""
+    remembered_tokens: int = 0
+    """Input tokens of the uses that were served without a new call."""
+
+    @property
+    def naive_tokens(self) -> int:
+        """Input tokens if every question had been asked anew and read from its start."""
+        return self.input_tokens + self.remembered_tokens
+
+    @property
+    def computed_tokens(self) -> int:
+        """Input tokens that a model did read."""
+        return self.input_tokens - self.cached_tokens
+
+    def prompt_tokens(self) -> str:
+        """One line for people: what was read, beside what the naive way would have read."""
+        naive, sent, computed = self.naive_tokens, self.input_tokens, self.computed_tokens
+        times = f" ({naive / computed:.1f} times fewer)" if computed else ""
+        return f"prompt tokens: {naive:,} the naive way; {sent:,} sent, {computed:,} of them computed anew{times}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +199,12 @@ class CallLog:
 
     def _count(self, question: _Question) -> Reply:
         """A dry run's use of the log."""
+        input_tokens = question.model.count_tokens(question.messages)
         if question.key in self._replies or question.key in self.known:
             self.totals.cached += 1
+            self.totals.remembered_tokens += input_tokens
             return Reply("")
         self._replies[question.key] = reply = Reply("")
-        input_tokens = question.model.count_tokens(question.messages)
         output_tokens = LABEL_TOKENS if question.labels else question.model.max_tokens
         self.totals.calls += 1
         self._add(question.model, input_tokens, output_tokens)
@@ -212,8 +233,10 @@ class CallLog:
         cost: float | None = 0.0
         if cached:
             self.totals.cached += error is None
+            self.totals.remembered_tokens += (reply and reply.input_tokens) or 0
         elif reply is not None:
             cost = self._add(question.model, reply.input_tokens, reply.output_tokens)
+            self.totals.cached_tokens += min(reply.cached_tokens or 0, reply.input_tokens or 0)
             seconds = reply.seconds
         if self._record is None:
             return cost

@@ -8,6 +8,7 @@ Hugging Face encoder is named as `hf:PATH-OR-NAME`.
 import hashlib
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
@@ -40,11 +41,19 @@ class Encoder:
         self.name = name
         self._vectors: dict[str, Vector] = {}
         self._model: Any = None
+        self._lock = threading.Lock()
         self._file = cache / f"vectors-{_address(name)}.sqlite" if cache else None
 
     def warm(self, texts: Iterable[str], progress: Callable[[int], None] | None = None) -> None:
         """Compute what is not cached yet; progress is called with the number of texts just done."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        texts = dict.fromkeys(texts)
+        if self.holds(texts):
+            return
+        with self._lock:  # threads that meet a new text together must not each load the model
+            self._compute(texts, progress)
+
+    def _compute(self, texts: Iterable[str], progress: Callable[[int], None] | None) -> None:
+        missing = [text for text in texts if text not in self._vectors]
         if missing and self._file:
             stored = self._read(missing)
             self._vectors |= stored

@@ -62,16 +62,14 @@ def _label_begun_by(token: str, labels: Sequence[str]) -> str | None:
     return begun[0] if len(begun) == 1 else None
 
 
-def label_log_likelihoods(
-    model: Any,
-    prompts: Sequence[Sequence[int]],
-    labels: Sequence[Sequence[Sequence[int]]],
-    pad_id: int,
-) -> "torch.Tensor":
-    """Compute log P(label | prompt), summed over the label's tokens, in one padded forward pass.
+Tokens = Sequence[Sequence[int]]
+"""Token ids of several texts."""
+Rows = dict[tuple[int, ...], int]
+"""What a model reads to score labels, without repetitions: token ids -> number of the row."""
 
-    A row is a prompt with all but the last token of a label; equal rows are computed once, so that one-token
-    labels (the usual Yes and No) cost one row a prompt together.
+
+def label_log_likelihoods(model: Any, prompts: Tokens, labels: Sequence[Tokens], pad_id: int) -> "torch.Tensor":
+    """Compute log P(label | prompt), summed over the label's tokens, in one padded forward pass.
 
     Args:
         model: a causal language model of transformers, in evaluation mode.
@@ -82,13 +80,40 @@ def label_log_likelihoods(
     Returns:
         (prompts, labels) float32 tensor on the CPU.
     """
-    import torch
+    rows, keep = rows_of(prompts, labels)
+    return scores_of(prompts, labels, rows, _read(model, rows, keep, pad_id))
 
-    rows: dict[tuple[int, ...], int] = {}
+
+def rows_of(prompts: Tokens, labels: Sequence[Tokens]) -> tuple[Rows, int]:
+    """The rows to read, and at how many of their last tokens.
+
+    A row is a prompt with all but the last token of a label; equal rows are computed once, so that one-token
+    labels (the usual Yes and No) cost one row a prompt together.
+    """
+    rows: Rows = {}
     for prompt, continuations in zip(prompts, labels, strict=True):
         for label in continuations:
             rows.setdefault((*prompt, *label[:-1]), len(rows))
-    width, keep = max(map(len, rows)), max(len(label) for continuations in labels for label in continuations)
+    return rows, max(len(label) for continuations in labels for label in continuations)
+
+
+def scores_of(prompts: Tokens, labels: Sequence[Tokens], rows: Rows, log_probs: "torch.Tensor") -> "torch.Tensor":
+    """Pick the labels' log-likelihoods out of (rows, last tokens, vocabulary): a (prompts, labels) tensor."""
+    import torch
+
+    scores = torch.empty(len(prompts), len(labels[0]))
+    for i, (prompt, continuations) in enumerate(zip(prompts, labels, strict=True)):
+        for j, label in enumerate(continuations):
+            row = log_probs[rows[(*prompt, *label[:-1])]][-len(label) :]
+            scores[i, j] = row[torch.arange(len(label)), torch.tensor(label)].sum()
+    return scores
+
+
+def _read(model: Any, rows: Rows, keep: int, pad_id: int) -> "torch.Tensor":
+    """Log-probabilities after each row's last `keep` tokens: (rows, keep, vocabulary), on the CPU."""
+    import torch
+
+    width = max(map(len, rows))
     ids = torch.full((len(rows), width), pad_id)
     mask = torch.zeros_like(ids)
     for row, n in rows.items():  # padded on the left: the positions that are read stand at the right edge
@@ -104,10 +129,5 @@ def label_log_likelihoods(
             logits_to_keep=keep,  # all logits of a long batch would not fit: tokens x vocabulary
             use_cache=False,
         ).logits
-        log_probs = logits[:, -keep:].float().log_softmax(-1).cpu()
-    scores = torch.empty(len(prompts), len(labels[0]))
-    for i, (prompt, continuations) in enumerate(zip(prompts, labels, strict=True)):
-        for j, label in enumerate(continuations):
-            row = log_probs[rows[(*prompt, *label[:-1])]][-len(label) :]
-            scores[i, j] = row[torch.arange(len(label)), torch.tensor(label)].sum()
-    return scores
+        log_probs: torch.Tensor = logits[:, -keep:].float().log_softmax(-1).cpu()
+    return log_probs

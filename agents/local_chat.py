@@ -3,7 +3,8 @@
 `ChatHuggingFace` has no async over a local pipeline, echoes the prompt and starts it with two BOS tokens; so
 the chat template is applied here and LangChain's `HuggingFacePipeline` generates. Requests that arrive within
 a few milliseconds, or while another batch is running, are run as one padded batch in a worker thread. Where
-labels are given nothing is generated: the likeliest label is the answer (agents/likelihood.py).
+labels are given nothing is generated: the likeliest label is the answer (agents/likelihood.py). On request,
+prompts that grow are then read only where they are new (agents/prefix_cache.py).
 
 Text in a message that spells one of the tokenizer's special tokens is broken up, so that no post can end its
 message. What is loaded, and what is not, is in agents/local_weights.py.
@@ -13,8 +14,9 @@ import asyncio
 import copy
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from typing import Any
 from agents.likelihood import label_log_likelihoods, normalised
 from agents.local_weights import fingerprint, load, text_pipeline
 from agents.models import Message, ModelError, ModelSettings, Reply
+from agents.prefix_cache import PrefixCache
 
 GATHER = 0.004
 """Seconds that the first request of a batch waits for others."""
@@ -67,6 +70,8 @@ class LocalChat:
         self._queue: list[_Request] = []
         self._worker: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="local-model")
+        self._kept: PrefixCache | None = None
+        self._keepers = 0
 
     async def complete(self, messages: Sequence[Message], *, labels: tuple[str, ...] = (), sample: int = 0) -> Reply:
         """Ask for one reply; see agents.models.Model."""
@@ -79,6 +84,19 @@ class LocalChat:
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
         return await request.future
+
+    @contextmanager
+    def keep_prefixes(self, conversations: int) -> Iterator[None]:
+        """Within the block, read of scored prompts only what is new; see agents.models.KeepsPrefixes."""
+        if self._kept is None:
+            self._kept = PrefixCache(self._model, conversations)
+        self._keepers += 1
+        try:
+            yield
+        finally:
+            self._keepers -= 1
+            if not self._keepers:
+                self._kept = None
 
     async def _work(self) -> None:
         """Run batches until nobody waits."""
@@ -117,6 +135,8 @@ class LocalChat:
         try:
             replies = self._score(batch) if batch[0].labels else self._generate(batch)
         except torch.OutOfMemoryError:
+            if (kept := self._kept) is not None:
+                kept.clear()
             torch.cuda.empty_cache()
             if len(batch) == 1:
                 return [ModelError(f"out of memory with a prompt of {len(batch[0].ids)} tokens")]
@@ -136,12 +156,17 @@ class LocalChat:
             shared = min(_common(request.ids, whole[:-1]) for whole in wholes)  # text may merge with the label
             prompts.append(request.ids[:shared])
             continuations.append([whole[shared:] for whole in wholes])
-        scores = label_log_likelihoods(self._model, prompts, continuations, self._worker_tokenizer.pad_token_id)
+        pad, kept = self._worker_tokenizer.pad_token_id, self._kept
+        reused: Sequence[int | None] = [None] * len(batch)
+        if kept is None:
+            scores = label_log_likelihoods(self._model, prompts, continuations, pad)
+        else:
+            scores, reused = kept.label_log_likelihoods(prompts, continuations, pad)
         replies = []
-        for request, row in zip(batch, scores.softmax(-1).tolist(), strict=True):
+        for request, row, old in zip(batch, scores.softmax(-1).tolist(), reused, strict=True):
             odds = normalised(dict(zip(request.labels, row, strict=True)))
             best = request.labels[row.index(max(row))]
-            replies.append(Reply(best, odds, "log-likelihood", len(request.ids), 0))
+            replies.append(Reply(best, odds, "log-likelihood", len(request.ids), 0, cached_tokens=old))
         return replies
 
     def _generate(self, batch: list[_Request]) -> list[Reply]:

@@ -17,8 +17,9 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from corpora.errors import UsageError
 
@@ -51,6 +52,8 @@ class Reply:
     """None where the endpoint does not say."""
     output_tokens: int | None = None
     seconds: float = 0.0
+    cached_tokens: int | None = None
+    """Those of the input tokens that the model had read before and did not read anew; None where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,15 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Give connections and threads back."""
+        ...
+
+
+@runtime_checkable
+class KeepsPrefixes(Protocol):
+    """A model in this process that can keep what it has read, so that growing prompts cost only what is new."""
+
+    def keep_prefixes(self, conversations: int) -> AbstractContextManager[None]:
+        """Within the block, keep what was read of the last so many conversations; let go of it afterwards."""
         ...
 
 

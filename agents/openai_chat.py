@@ -180,7 +180,7 @@ def _read(answer: Any, labels: tuple[str, ...], seconds: float) -> Reply:
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     if isinstance(content, str) and len(content) > MAX_REPLY:
         raise ModelError(f"a reply of {len(content):,} characters; {MAX_REPLY:,} are the most that is read")
-    usage = answer.get("usage") or {}
+    usage = answer.get("usage")
     probabilities = None
     if labels and isinstance(logprobs := choice.get("logprobs"), dict):
         probabilities = from_token_logprobs(logprobs.get("content"), labels)
@@ -191,6 +191,7 @@ def _read(answer: Any, labels: tuple[str, ...], seconds: float) -> Reply:
         input_tokens=_count(usage, "prompt_tokens"),
         output_tokens=_count(usage, "completion_tokens"),
         seconds=seconds,
+        cached_tokens=_count(usage.get("prompt_tokens_details"), "cached_tokens") if isinstance(usage, dict) else None,
     )
 
 

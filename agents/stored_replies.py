@@ -13,12 +13,13 @@ FETCH_WAIT = 0.003
 
 
 def reply_content(reply: Reply) -> dict[str, Any]:
-    """What column `reply` holds; tokens and seconds have columns of their own."""
-    return {
+    """What column `reply` holds; the other tokens and the seconds have columns of their own."""
+    content = {
         "text": reply.text,
         "label_probabilities": reply.label_probabilities,
         "probability_method": reply.probability_method,
     }
+    return content if reply.cached_tokens is None else content | {"cached_tokens": reply.cached_tokens}
 
 
 def reply_of(row: dict[str, Any]) -> Reply:

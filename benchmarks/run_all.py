@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import storage, throughput
+from benchmarks import prefix_labels, storage, throughput, training
 from benchmarks.table import Row
 from tests.made_up import ROOT
 
@@ -39,6 +39,8 @@ def main() -> None:
             *throughput.against_peers(folder, 5_000 // share, 1_000 // share),
             *storage.rows_per_second(folder, 200_000 // share),
             storage.resume(folder, 200_000 // share),
+            *prefix_labels.kept_against_naive(folder, max(2, 8 // share)),
+            *training.training_speed(),
             help_time(),
         ]
     for row in rows:

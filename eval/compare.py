@@ -112,7 +112,7 @@ def _pair(
     for at in _checkpoints(sides, names):
         rows = [[run.get(name, []) for run in side] for side, name in zip(sides, at, strict=True)]
         label = at[0] if at[0] == at[1] else f"{at[0]} / {at[1]}"
-        if comparison := _measure(first[0], second[0], label, rows, sets[0].labels, rng):
+        if comparison := measure(first[0], second[0], label, rows, sets[0].labels, rng):
             found.append(comparison)
     if not found:
         raise UsageError(f"{names} have judged no thread in common")
@@ -148,7 +148,7 @@ def _checkpoints(sides: Sequence[Sequence[dict[str, list[Row]]]], names: str) ->
     raise UsageError(f"{names} have no checkpoint in common: {both[0]} and {both[1]}")
 
 
-def _measure(
+def measure(
     first: str,
     second: str,
     checkpoint: str,

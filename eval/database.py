@@ -101,15 +101,15 @@ def _open(db: Path, read_only: bool, until: float) -> duckdb.DuckDBPyConnection:
         time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 - uneven, so that waiting processes take turns
 
 
-def insert_run(connection: duckdb.DuckDBPyConnection, row: Row) -> None:
-    """Insert one row of `runs`; columns it leaves out are NULL."""
-    kinds = columns()["runs"]
+def insert_row(connection: duckdb.DuckDBPyConnection, table: str, row: Row) -> None:
+    """Insert one row of a table of schema.sql; columns it leaves out are NULL."""
+    kinds = columns()[table]
     names = [name for name in kinds if name in row]
     convert: dict[str, Callable[[Any], object]] = {"JSON": _json, "TIMESTAMP": _utc}
     values = [convert[kinds[name]](row[name]) if kinds[name] in convert else row[name] for name in names]
     places = ", ".join(f'"{name}"' for name in names)
     marks = ", ".join("?" * len(names))
-    connection.execute(f"INSERT INTO runs ({places}) VALUES ({marks})", values)  # noqa: S608 - names of schema.sql
+    connection.execute(f"INSERT INTO {table} ({places}) VALUES ({marks})", values)  # noqa: S608 - names of schema.sql
 
 
 def insert_lines(connection: duckdb.DuckDBPyConnection, path: Path, run_id: str, longest: int) -> None:
@@ -122,6 +122,8 @@ def insert_lines(connection: duckdb.DuckDBPyConnection, path: Path, run_id: str,
         longest: Bytes of the longest line.
     """
     for table, kinds in columns().items():
+        if "run_id" not in kinds:  # studies are no run's, and in no journal
+            continue
         fields = ", ".join(f'"{name}" {kind}' for name, kind in kinds.items() if name != "run_id")
         connection.execute(
             f"INSERT INTO {table} BY NAME SELECT $run AS run_id, unnest({table}, max_depth := 2) "  # noqa: S608 - names of schema.sql

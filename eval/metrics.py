@@ -4,10 +4,15 @@ A thread on which the method abstained or failed counts as wrong: its gold class
 gets a false positive. How many there are is stated in every table as `abstained` and `failed`. Macro-F1 is
 averaged over the classes that occur, as gold or as given; a class that never does has no F1 (NaN, stored as
 NULL) rather than a zero. ER is `stop_index / n_posts`, averaged over threads.
+
+SEA, Stabilized Early Accuracy (HEARD, NAACL 2022, as its released code computes it), is the mean of 1 - ER, of 1 - the
+flip rate and of accuracy. It is there only where a run asked for labels after the stop (--sea). A failed thread is
+neither early nor stable nor right: its SEA is 0, where ER leaves it out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -90,6 +95,36 @@ MEAN_METRICS: dict[str, Callable[[Row], float | None]] = {
 }
 """Of one prediction, averaged over threads; None leaves the thread out of it."""
 
+
+def flip_rate(labels: Sequence[str | None]) -> float:
+    """How unstable a thread's verdict is once given.
+
+    Args:
+        labels: Of the prefix it stopped at and of each longer one up to the whole thread. None, for an abstention,
+            counts as a label of its own: to abstain after a verdict is a change, and so is the way back.
+
+    Returns:
+        Changes from one prefix to the next, over how many there could be; 0 where the stop was at the last post.
+    """
+    changes = sum(before != after for before, after in pairwise(labels))
+    return changes / max(1, len(labels) - 1)
+
+
+def _sea(row: Row) -> float | None:
+    if row["outcome"] == "failed":
+        return 0.0
+    if row.get("flip_rate") is None:
+        return None
+    early, stable = 1 - row["stop_index"] / row["n_posts"], 1 - row["flip_rate"]
+    return float(early + stable + (row["label"] == row["gold"])) / 3
+
+
+SEA_METRICS: dict[str, Callable[[Row], float | None]] = {
+    "flip_rate": lambda row: row.get("flip_rate"),
+    "sea": _sea,
+}
+"""The same as MEAN_METRICS, of runs that asked for labels after the stop."""
+
 COUNT_METRICS: dict[str, Callable[[Row], bool]] = {
     "abstained": lambda row: row["outcome"] == "abstained",
     "failed": lambda row: row["outcome"] == "failed",
@@ -161,11 +196,13 @@ def estimate(
     each, each_drawn = f1(observed), f1(drawn).mean(axis=1)
     for index, label in enumerate(labels):
         add(f"f1_{label}", each[:, index], statistics.percentiles(each_drawn[:, index]), len(threads))
-    values = _by_thread(runs, threads)
+    asked = any(row.get("flip_rate") is not None for rows in runs for row in rows)
+    metrics = MEAN_METRICS | (SEA_METRICS if asked else {})
+    values = _by_thread(metrics, runs, threads)
     known = ~np.isnan(values)
     means = _ratio(np.where(known, values, 0).sum(axis=2), known.sum(axis=2))
     intervals = statistics.mean_intervals(values, rng, draws)
-    for index, name in enumerate(MEAN_METRICS):
+    for index, name in enumerate(metrics):
         add(name, means[index], intervals[index], int(known[index].any(axis=0).sum()))
     for name, counted in COUNT_METRICS.items():
         counts = np.array([float(sum(map(counted, rows))) for rows in runs])
@@ -173,11 +210,13 @@ def estimate(
     return found
 
 
-def _by_thread(runs: Sequence[Sequence[Row]], threads: Sequence[str]) -> Floats:
-    """The MEAN_METRICS as (metrics, runs, threads), NaN where there is none."""
-    values = np.full((len(MEAN_METRICS), len(runs), len(threads)), np.nan)
+def _by_thread(
+    metrics: Mapping[str, Callable[[Row], float | None]], runs: Sequence[Sequence[Row]], threads: Sequence[str]
+) -> Floats:
+    """Metrics of one prediction as (metrics, runs, threads), NaN where there is none."""
+    values = np.full((len(metrics), len(runs), len(threads)), np.nan)
     column = {name: index for index, name in enumerate(threads)}
-    for layer, metric in zip(values, MEAN_METRICS.values(), strict=True):
+    for layer, metric in zip(values, metrics.values(), strict=True):
         for line, rows in zip(layer, runs, strict=True):
             for row in rows:
                 value = metric(row)

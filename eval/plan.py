@@ -3,11 +3,13 @@
 import os
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import prompts
+from agents.stopping.learned import digest
 from corpora.catalog import LoadedCorpus, load
 from corpora.errors import UsageError
 from corpora.labels import LABEL_SETS, LabelSet
@@ -61,7 +63,14 @@ class Plan:
             "train_fingerprint": self.train.fingerprint if self.train else None,
             "endpoint": self.endpoint,
             "prompts": self.prompt_sha256,
+            **({"policy": self.policy_sha256} if self.policy_sha256 else {}),
         }
+
+    @cached_property
+    def policy_sha256(self) -> str | None:
+        """Content address of the saved stop policy, where one is named."""
+        name, _, folder = self.config.when.partition(":")
+        return digest(Path(folder)) if name == "eard" and folder else None
 
     @property
     def config_id(self) -> str:

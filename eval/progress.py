@@ -1,20 +1,18 @@
 """What a person sees while a run is under way: threads, calls, tokens, cost, failures."""
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from agents.call_log import Totals
 from agents.encoder import Encoder
+from training import progress
+from training.task import Task
+from training.workers import Report
 
 
 class RunProgress:
@@ -24,18 +22,7 @@ class RunProgress:
         self._totals = totals
         self._failed = self._abstained = 0
         self._begun = 0
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[numbers]}", style="dim"),
-            console=console,
-            refresh_per_second=5,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._bar = progress.bar(console)
         self._threads = self._bar.add_task("reading", total=None, numbers="")
 
     def __enter__(self) -> "RunProgress":
@@ -69,6 +56,17 @@ class RunProgress:
         task = self._bar.add_task("sentence vectors", total=missing, numbers="", visible=missing > 0)
         encoder.warm(texts, lambda n: self._bar.advance(task, n))
         self._bar.remove_task(task)
+
+    @contextmanager
+    def labelling(self, seed: int, shots: int) -> Iterator[Callable[[int], None]]:
+        """A bar over the shots whose prefixes a verifier labels; yields what is told how many are done."""
+        task = self._bar.add_task(f"seed {seed}: labelling prefixes", total=shots, numbers="")
+        yield lambda done: self._bar.update(task, completed=done, numbers=self._numbers())
+        self._bar.remove_task(task)
+
+    def training(self, tasks: Mapping[Path, Task]) -> AbstractContextManager[Report]:
+        """A bar over the steps of all agents in training; gives what is told where each of them stands."""
+        return progress.training(self._bar, tasks)
 
     def _numbers(self) -> str:
         totals = self._totals

@@ -32,7 +32,8 @@ def _s2mad(system: str, *cells: float) -> tuple[str, dict[str, tuple[float, floa
     return system, {name: (value, None) for name, value in zip(names, cells, strict=True)}
 
 
-_FIRST, _LEARNED = ("first-post", "direct"), ("learned", "direct")
+_FIRST, _LEARNED = ("first-post", "direct"), ("eard", "direct")
+_ERD, _CED, _HEARD = ("erd", "erd"), ("ced", "ced"), ("heard", "heard")
 _VANILLA, _DEBATE = ("all-posts", "vanilla"), ("all-posts", "debate")
 
 # (dataset, (when, how)) -> rows
@@ -57,6 +58,18 @@ _EARD = {
         _eard("Mistral, first post", (0.493, 0.027), None),
         _eard("ChatGPT, first post", (0.578, 0.015), None),
     ],
+    ("pheme", _ERD): [_eard("ERD", (0.487, 0.105), (1.000, 0.000))],
+    ("twitter", _ERD): [_eard("ERD", (0.571, 0.017), (1.000, 0.000))],
+    ("beard", _ERD): [_eard("ERD", (0.572, 0.101), (1.000, 0.000))],
+    ("twitter-covid19", _ERD): [_eard("ERD", (0.528, 0.059), (1.000, 0.000))],
+    ("pheme", _CED): [_eard("CED", (0.453, 0.041), (0.978, 0.011))],
+    ("twitter", _CED): [_eard("CED", (0.654, 0.044), (0.617, 0.040))],
+    ("beard", _CED): [_eard("CED", (0.543, 0.088), (0.553, 0.041))],
+    ("twitter-covid19", _CED): [_eard("CED", (0.524, 0.070), (0.421, 0.067))],
+    ("pheme", _HEARD): [_eard("HEARD", (0.501, 0.038), (0.266, 0.006))],
+    ("twitter", _HEARD): [_eard("HEARD", (0.627, 0.037), (0.647, 0.305))],
+    ("beard", _HEARD): [_eard("HEARD", (0.553, 0.044), (0.337, 0.017))],
+    ("twitter-covid19", _HEARD): [_eard("HEARD", (0.530, 0.068), (0.175, 0.013))],
     ("pheme", _LEARNED): [
         _eard("EARD, Llama3", (0.478, 0.029), (0.283, 0.156)),
         _eard("EARD, Mistral", (0.590, 0.012), (0.276, 0.125)),

@@ -23,15 +23,16 @@ _HEADS = {
     "macro_f1": "macro-F1",
     "micro_f1": "micro-F1",
     "early_rate": "ER",
+    "sea": "SEA",
     "seconds_per_thread": "seconds",
     "calls_per_thread": "calls",
     "tokens_per_thread": "tokens",
 }
 _OF_CALLS = {"calls_per_thread", "tokens_per_thread"}  # left out where no model was asked
-_HIDDEN = {"micro_f1", "coverage"}  # stored, but they say what accuracy and the counts say
-_ORDER = ("early_rate", "abstained", "failed", "seconds_per_thread", "calls_per_thread", "tokens_per_thread")
+_HIDDEN = {"micro_f1", "coverage", "flip_rate"}  # stored, but they say what accuracy, the counts and SEA say
+_ORDER = ("early_rate", "sea", "abstained", "failed", "seconds_per_thread", "calls_per_thread", "tokens_per_thread")
 _PAPER = "† "
-_SHARES = re.compile("macro_f1|micro_f1|accuracy|early_rate|coverage|f1_.*")
+_SHARES = re.compile("macro_f1|micro_f1|accuracy|early_rate|sea|flip_rate|coverage|f1_.*")
 
 
 def clean(text: object) -> str:
@@ -138,7 +139,7 @@ def collect(connection: duckdb.DuckDBPyConnection, runs: Sequence[dict[str, Any]
 
 def _comparable(run: dict[str, Any], checkpoint: str | None, labels: str) -> list[Published]:
     config, counts = run["config"] or {}, run["corpus_counts"] or {}
-    changed = any(config.get(name) for name in ("limit", "exclude_overlap", "train_on"))
+    changed = any(config.get(name) for name in ("limit", "exclude_overlap", "train_on", "stopper"))
     if changed or not counts.get("complete"):
         return []
     return published(run["dataset"], run["split"], checkpoint or run["when"], run["how"], labels)
@@ -182,6 +183,7 @@ def show(report: Report, console: Console) -> None:
         return
     measured = next(iter(report.values.values()))
     names = [name for name in measured if name not in (*_HIDDEN, *_ORDER)] + list(_ORDER)
+    names = [name for name in names if all(name in values for values in report.values.values())]
     if not any(values["calls_per_thread"].value for values in report.values.values()):
         names = [name for name in names if name not in _OF_CALLS]
     row_heads = max(len(line) for line in _row_heads(report))
@@ -209,7 +211,8 @@ def _row_head(report: Report, checkpoint: str | None) -> str:
     return f"{checkpoint or report.runs[0]['when']}\nn = {low if low == high else f'{low}–{high}'}"
 
 
-def _cell(value: Estimate) -> str:
+def cell(value: Estimate) -> str:
+    """A value as tables print it: mean ± std, and its interval on a second line."""
     if value.value is None:
         return "–"
     spell = _speller(value.name, value.value)
@@ -234,8 +237,8 @@ def _fit(names: Sequence[str], report: Report, width: int) -> list[list[str]]:
     chunks: list[list[str]] = [[]]
     left = width
     for name in names:
-        cells = [_cell(values[name]) for values in report.values.values()] + [_head(name)]
-        need = 2 + max(len(line) for cell in cells for line in cell.split("\n"))
+        cells = [cell(values[name]) for values in report.values.values()] + [_head(name)]
+        need = 2 + max(len(line) for text in cells for line in text.split("\n"))
         if need > left and chunks[-1]:
             chunks.append([])
             left = width
@@ -250,14 +253,15 @@ def _table(report: Report, names: Sequence[str]) -> Table:
     for name in names:
         table.add_column(Text(clean(_head(name))), justify="right", no_wrap=True)
     for checkpoint, values in report.values.items():
-        table.add_row(Text(_row_head(report, checkpoint)), *(Text(_cell(values[name])) for name in names))
+        table.add_row(Text(_row_head(report, checkpoint)), *(Text(cell(values[name])) for name in names))
         for row in report.published.get(checkpoint, []):
             if any(name in row.values for name in names):
-                table.add_row(Text(_PAPER + row.system), *(_paper(row, name) for name in names), style="italic")
+                table.add_row(Text(_PAPER + row.system), *(paper_cell(row, name) for name in names), style="italic")
     return table
 
 
-def _paper(row: Published, name: str) -> str:
+def paper_cell(row: Published, name: str) -> str:
+    """A paper's figure as tables print it, empty where it has none."""
     if name not in row.values:
         return ""
     value, std = row.values[name]

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from corpora.errors import one_line_errors
-from eval.config import read_config
+from eval.command_line import read_config
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

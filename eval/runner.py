@@ -9,14 +9,17 @@ from typing import Any
 from agents.call_log import CallLog
 from agents.encoder import Encoder
 from agents.models import Model, ModelError
-from agents.stopping.fixed import AfterPosts
-from agents.verdict import Verdict
+from agents.verdict import Verdict, Verifier
 from corpora.splits import Fold
 from corpora.thread import ClaimThread
 from eval.config import RunConfig
+from eval.metrics import flip_rate
 from eval.plan import Plan
-from graphs.methods import HOW, Method, Parts, open_policy
+from graphs.context import Method
+from graphs.methods import HOW, open_policy
+from graphs.parts import Parts
 from graphs.stop_then_detect import run_nodes
+from training.settings import read_settings
 
 
 class RunStopped(Exception):
@@ -42,47 +45,66 @@ class Job:
     """Checkpoint (None for a single stop policy) and method."""
 
 
+def parts_of(plan: Plan, tools: Tools, fold: Fold, seed: int) -> Parts:
+    """What one fold's stop policies and verifiers are made from."""
+    config = plan.config
+    answers = {thread.id: label for thread in fold.test if (label := plan.label_set.of(thread))}
+    return Parts(
+        plan.label_set,
+        seed,
+        fold.shots,
+        tools.log,
+        tools.models,
+        tools.encoder,
+        config.prompts,
+        config.samples,
+        config.how,
+        fold.pool,
+        read_settings(config.stopper),
+        answers if "oracle" in config.checkpoints else {},
+    )
+
+
 def jobs(plan: Plan, tools: Tools, folds: Iterable[Fold], seed: int) -> list[Job]:
     """Everything one seed has to judge, finished or not."""
-    config = plan.config
-    names = config.checkpoints
+    names = plan.config.checkpoints
     found = []
     for fold in folds:
-        parts = Parts(
-            plan.label_set,
-            seed,
-            fold.shots,
-            tools.log,
-            tools.models,
-            tools.encoder,
-            config.prompts,
-            config.samples,
-        )
-        verifier = HOW[config.how].open(parts)
-        methods = [(name if len(names) > 1 else None, Method(open_policy(name), verifier)) for name in names]
+        parts = parts_of(plan, tools, fold, seed)
+        verifier = HOW[plan.config.how].open(parts)
+        methods = [(name if len(names) > 1 else None, Method(open_policy(name, parts), verifier)) for name in names]
         found += [Job(thread, fold, methods) for thread in fold.test]
     return found
 
 
 def texts_to_embed(config: RunConfig, folds: Iterable[Fold]) -> list[str]:
     """Every text whose vector the run will need."""
-    policies = [open_policy(name) for name in config.checkpoints]
-    bounds = [policy.n if isinstance(policy, AfterPosts) else None for policy in policies]
-    end = None if None in bounds else max(bound for bound in bounds if bound is not None)
+    names = [name.partition(":") for name in config.checkpoints]
+    bounds = [1 if name == "first-post" else int(n) if name == "posts" and n != "all" else None for name, _, n in names]
+    end = None if None in bounds or config.sea else max(bound for bound in bounds if bound is not None)
     return [post.text for fold in folds for thread in (*fold.shots, *fold.test) for post in thread.posts[:end]]
 
 
 async def judge(plan: Plan, job: Job) -> dict[str, list[dict[str, Any]]]:
-    """Judge one thread at every checkpoint: the rows of `predictions` and `steps`."""
+    """Judge one thread at every checkpoint: the rows of `predictions` and `steps`.
+
+    With --sea, every prefix after the stop is labelled too, which is no part of the thread's `seconds`. If the model
+    cannot be asked for one of them, the thread counts as failed, and the same command asks again.
+    """
     predictions: list[dict[str, Any]] = []
     steps: dict[int, dict[str, Any]] = {}
+    labels: dict[int, str | None] = {}  # posts read -> label, whichever checkpoint asked for it
     for checkpoint, method in job.methods:
         started = time.perf_counter()
         try:
             state = await run_nodes(job.thread, method)
+            seconds = time.perf_counter() - started
             verdict, read, taken = Verdict(**(state["verdict"] or {})), state["read"], state["steps"]
+            labels[read] = verdict.label
+            flips = await _flip_rate(job.thread, method.verifier, read, labels) if plan.config.sea else None
         except ModelError as error:
-            verdict, read, taken = Verdict.failed(str(error)), None, []
+            seconds = time.perf_counter() - started
+            verdict, read, taken, flips = Verdict.failed(str(error)), None, [], None
         probabilities = verdict.probabilities
         if probabilities is not None:
             probabilities = {**probabilities, "method": verdict.probability_method}  # type: ignore[dict-item]
@@ -100,21 +122,37 @@ async def judge(plan: Plan, job: Job) -> dict[str, list[dict[str, Any]]]:
                 "n_posts": len(job.thread.posts),
                 "seconds_to_stop": job.thread.posts[read - 1].seconds if read else None,
                 "rationale": verdict.rationale,
-                "seconds": time.perf_counter() - started,
+                "seconds": seconds,
+                "flip_rate": flips,
             }
         )
         # Checkpoints read the same posts: a step is one row, of the checkpoint that read furthest.
         for step in taken:
-            judged = verdict.label if step["action"] == "stop" else None
-            before = steps.get(step["step"], {"label": None})
             steps[step["step"]] = {
                 "thread_id": job.thread.id,
                 "step": step["step"],
                 "action": step["action"],
                 "stop_probability": step["stop_probability"],
-                "label": judged or before["label"],
+                "label": None,
             }
+    # No steps: every checkpoint failed.
+    after = {"thread_id": job.thread.id, "action": "after", "stop_probability": None}
+    for number in sorted(labels) if steps else ():
+        steps.setdefault(number, {**after, "step": number})["label"] = labels[number]
     return {"predictions": predictions, "steps": list(steps.values())}
+
+
+async def _flip_rate(thread: ClaimThread, verifier: Verifier, read: int, labels: dict[int, str | None]) -> float:
+    """Label the prefixes after a stop, those that `labels` does not have yet, and measure how often the label changes.
+
+    Raises:
+        ModelError: the model cannot be asked.
+    """
+    later = range(read + 1, len(thread.posts) + 1)
+    for n in later:
+        if n not in labels:
+            labels[n] = (await verifier(thread.prefix(n))).label
+    return flip_rate([labels[n] for n in (read, *later)])
 
 
 async def run_jobs(

@@ -41,16 +41,20 @@ CREATE TABLE IF NOT EXISTS predictions (
     n_posts BIGINT,                 -- posts in the thread
     seconds_to_stop DOUBLE,         -- in the conversation, from the source post to the stop; NULL without times
     rationale VARCHAR,              -- the model's own words
-    seconds DOUBLE                  -- of work on this thread, waiting for models included
+    seconds DOUBLE,                 -- of work on this thread, waiting for models included
+    flip_rate DOUBLE                -- share of later posts that change the label, from the stop to the thread's end;
+                                    -- NULL where labels after the stop were not asked for (--sea)
 );
+-- for databases made before it was there
+ALTER TABLE predictions ADD COLUMN IF NOT EXISTS flip_rate DOUBLE;
 
--- One row is one decision of a stop policy.
+-- One row is one decision of a stop policy, or a label asked for after it (--sea).
 CREATE TABLE IF NOT EXISTS steps (
     run_id VARCHAR,
     thread_id VARCHAR,
     step BIGINT,                    -- posts read, from 1
-    action VARCHAR,                 -- continue | stop
-    stop_probability DOUBLE,
+    action VARCHAR,                 -- continue | stop | after
+    stop_probability DOUBLE,        -- NULL after the stop
     label VARCHAR                   -- verdict on this prefix, where one was asked for
 );
 
@@ -84,4 +88,31 @@ CREATE TABLE IF NOT EXISTS metrics (
     low DOUBLE,                     -- 95 % bootstrap interval over threads; NULL for counts
     high DOUBLE,
     n BIGINT                        -- threads it is measured on, abstained and failed ones included
+);
+
+-- One row is one row of a study's table: a configuration at one checkpoint, measured over its seeds.
+CREATE TABLE IF NOT EXISTS studies (
+    study VARCHAR,                  -- table | shots | alpha | cross | hours
+    base_id VARCHAR,                -- hash of what all its rows have in common: a study made again replaces its rows
+    dataset VARCHAR,                -- the name results are reported under
+    position BIGINT,                -- place in the table, from 1
+    "row" VARCHAR,                  -- what the table calls it
+    system VARCHAR,                 -- what it is a point of: EARD, CED, random stop, ...
+    x DOUBLE,                       -- what the study varies: shots, alpha or hours; NULL where that is no number
+    config_id VARCHAR,              -- its runs: the seeds of one configuration
+    checkpoint VARCHAR,             -- NULL unless its stop policy names several
+    seeds BIGINT,
+    n BIGINT,                       -- threads measured, over all seeds
+    macro_f1 DOUBLE,                -- mean over seeds, like all that follows
+    macro_f1_std DOUBLE,            -- over seeds (n - 1); NULL for one seed
+    macro_f1_low DOUBLE,            -- 95 % bootstrap interval over threads
+    macro_f1_high DOUBLE,
+    accuracy DOUBLE,
+    early_rate DOUBLE,
+    early_rate_std DOUBLE,
+    early_rate_low DOUBLE,
+    early_rate_high DOUBLE,
+    abstained DOUBLE,               -- threads a seed
+    failed DOUBLE,
+    created TIMESTAMP
 );

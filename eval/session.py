@@ -5,6 +5,7 @@ import gc
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,21 @@ from corpora.locate import cache_dir
 from eval.config import RunConfig
 from eval.database import connect
 from eval.plan import Plan, make_plan
+from eval.prepare import tasks_of, train
 from eval.progress import RunProgress
 from eval.read import fetch_calls, find_runs, finished_threads, known_call_keys, read_run
-from eval.report import collect, show
-from eval.runner import Job, RunStopped, Tools, jobs, run_jobs, texts_to_embed, unfinished
+from eval.report import Report, collect, show
+from eval.runner import Job, RunStopped, Tools, jobs, parts_of, run_jobs, texts_to_embed, unfinished
 from eval.store import Writer, recover
 from graphs.methods import HOW
+from graphs.stoppers import label_shots
+from training.task import Task
 
 
-def run(config: RunConfig) -> int:
-    """Judge, and print the table; returns the exit code."""
+def run(config: RunConfig, shown: Callable[[Report], None] | None = None) -> int:
+    """Judge, and print the table, or hand it to a study, which has one of its own; returns the exit code."""
     console, notes = Console(), Console(stderr=True)
-    if config.embedded:
+    if config.embedded and not shown:
         notes.print("Running the embedded encoder: offline, no key, no GPU (name a chat model with --model).")
     plan = make_plan(config)
     if leaking := plan.counts.get("test_threads_also_in_training_corpus"):
@@ -40,7 +44,7 @@ def run(config: RunConfig) -> int:
         )
     gc.freeze()  # the corpus stays to the end: the collector need not walk it again and again
     try:
-        return _Session(plan, _open_models(plan), console, notes).run()
+        return _Session(plan, _open_models(plan), console, notes, shown).run()
     finally:
         gc.unfreeze()
 
@@ -50,12 +54,17 @@ def dry_run(config: RunConfig) -> int:
     plan = make_plan(config)
     models = _open_models(plan)
     log = CallLog(known=_known_keys(config.db, models), dry_run=True)
-    threads = 0
+    tools, threads = Tools(log, models, None), 0
+    # A learned policy cannot be opened before it is trained: whole threads are the most that it reads.
+    judged = replace(plan, config=replace(config, when="all-posts", stopper=())) if config.reads_vectors else plan
     for seed in range(config.seeds):
         folds = plan.folds(seed)
         threads += sum(len(fold.test) for fold in folds)
         if models:
-            todo = jobs(plan, Tools(log, models, None), folds, seed)
+            if config.when == "eard":
+                for fold in folds:
+                    asyncio.run(label_shots(parts_of(plan, tools, fold, seed)))
+            todo = jobs(judged, tools, folds, seed)
             asyncio.run(run_jobs(plan, todo, lambda _: None, len(todo)))
     totals, console = log.totals, Console()
     cost = "no price known (give --price IN OUT)" if totals.unpriced else f"about {totals.cost:.4f} USD"
@@ -71,8 +80,15 @@ def dry_run(config: RunConfig) -> int:
 class _Session:
     """One command's work on its seeds."""
 
-    def __init__(self, plan: Plan, models: dict[str, Model], console: Console, notes: Console) -> None:
-        self.plan, self.config, self.console, self.notes = plan, plan.config, console, notes
+    def __init__(
+        self,
+        plan: Plan,
+        models: dict[str, Model],
+        console: Console,
+        notes: Console,
+        shown: Callable[[Report], None] | None,
+    ) -> None:
+        self.plan, self.config, self.console, self.notes, self.shown = plan, plan.config, console, notes, shown
         self.record: Callable[[dict[str, Any]], None] = lambda _: None
         """Where the call log's rows go: to the run under way."""
         log = CallLog(
@@ -82,7 +98,7 @@ class _Session:
             max_cost=self.config.max_cost,
             models=models.values(),
         )
-        encoder = Encoder(cache=cache_dir(os.environ)) if HOW[self.config.how].reads_vectors else None
+        encoder = Encoder(cache=cache_dir(os.environ)) if self.config.reads_vectors else None
         self.tools = Tools(log, models, encoder)
         self.attempt = self._attempt()
 
@@ -91,6 +107,8 @@ class _Session:
         code = 0
         try:
             with RunProgress(self.notes, self.tools.log.totals) as progress, asyncio.Runner() as loop:
+                if self.config.when == "eard":
+                    self._prepare(progress, loop)
                 for seed in range(self.config.seeds):
                     self._seed(seed, progress, loop)
                 for model in self.tools.models.values():
@@ -107,7 +125,30 @@ class _Session:
             raise
         with suppress(KeyboardInterrupt):  # whoever is in a hurry does without the table
             self._table()
+        totals = self.tools.log.totals
+        if totals.calls or totals.cached:
+            self.notes.print(totals.prompt_tokens(), markup=False, highlight=False, soft_wrap=True)
         return code
+
+    def _prepare(self, progress: RunProgress, loop: asyncio.Runner) -> None:
+        """Train the stopping agents that are missing, all seeds' side by side."""
+        tasks: dict[Path, Task] = {}
+        for seed in range(self.config.seeds):
+            folds = self.plan.folds(seed)
+            row = self.plan.run_row(seed, sum(len(fold.test) for fold in folds), self.attempt)
+            stored = read_run(self.config.db, row["run_id"])
+            if stored and stored["status"] == "finished":
+                continue
+            # The calls belong to the seed's run; and a database that cannot be written shows before hours of training.
+            with Writer(self.config.db, row) as writer:
+                self.record = lambda call, writer=writer: writer.add(calls=[call])  # type: ignore[misc]
+                try:
+                    tasks |= tasks_of(self.plan, self.tools, folds, seed, progress, loop)
+                except BaseException as error:
+                    with suppress(UsageError):
+                        writer.finish("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
+                    raise
+        train(tasks, progress)
 
     def _seed(self, seed: int, progress: RunProgress, loop: asyncio.Runner) -> None:
         """Start, continue or skip one seed's run."""
@@ -116,7 +157,8 @@ class _Session:
         run_id, n_threads = row["run_id"], row["n_threads"]
         stored = read_run(self.config.db, run_id)
         if stored and stored["status"] == "finished":
-            progress.note(f"seed {seed}: finished before ({run_id}); --fresh judges it again")
+            if not self.shown:
+                progress.note(f"seed {seed}: finished before ({run_id}); --fresh judges it again")
             progress.begin_seed(seed, self.config.seeds, n_threads, n_threads)
             return
         with Writer(self.config.db, row) as writer:
@@ -168,6 +210,9 @@ class _Session:
                 report = collect(connection, runs)
         except UsageError:
             return  # nothing was stored yet
+        if self.shown:
+            self.shown(report)
+            return
         show(report, self.console)
         self.console.print(f"stored in {self.config.db} as {config_id}: python -m eval.show {config_id}", style="dim")
 

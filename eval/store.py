@@ -16,7 +16,7 @@ from types import TracebackType
 import duckdb
 
 from corpora.errors import UsageError
-from eval.database import PATIENCE, SCHEMA, Busy, check_tables, columns, connect, errors, insert_lines, insert_run
+from eval.database import PATIENCE, SCHEMA, Busy, check_tables, columns, connect, errors, insert_lines, insert_row
 from eval.journal import Journal, Row, StoreError, finish_segment, run_lock, segment_path, segments
 
 INTERVAL = 1.0
@@ -177,7 +177,7 @@ class Writer:
                 update = "UPDATE runs SET status = 'running', finished = NULL WHERE run_id = ?"
                 connection.execute(update, [self.run_id])
             else:
-                insert_run(connection, row)
+                insert_row(connection, "runs", row)
 
     def _write(self, *statements: str, **values: object) -> None:
         """Run statements on the run's rows in one transaction, with $run and the values given."""
@@ -209,6 +209,7 @@ def _store(db: Path, run_id: str, numbers: Sequence[int], patience: float) -> No
         stored = _last_segment(connection, run_id)
         if stored is None:
             return  # the database was replaced since; that run's command enters it again
+        connection.execute(SCHEMA)  # an older version may have made the file and died
         for number in numbers:
             path = segment_path(db, run_id, number)
             if number > stored:

@@ -4,26 +4,18 @@ Adding one is a file in `agents/stopping/` or `agents/verifiers/` (or `graphs/`,
 What a name needs is imported when it is opened, so that listing names costs nothing.
 """
 
-import asyncio
 import difflib
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from agents.verdict import StopPolicy, Verifier
 from corpora.errors import UsageError
-from corpora.labels import LABEL_SETS, LabelSet
-from corpora.thread import ClaimThread
+from graphs.parts import Parts
 
 if TYPE_CHECKING:
-    from agents.call_log import CallLog
-    from agents.encoder import Encoder
-    from agents.models import Model
+    from training.recurrent import Baseline
 
 
 @dataclass(frozen=True)
@@ -31,46 +23,30 @@ class Pair:
     """A published method: when it decides and how."""
 
     when: str
-    how: str
+    how: str | None
+    """None: `encoder`, or `direct` where a model is named."""
     about: str
     split: str = "few-shot"
     """How its paper divides a corpus (see eval.config.SPLITS)."""
 
 
 METHODS = {
+    "eard": Pair("eard", None, "the imitation-learned agent says when (EARD); encoder, or --model, says what"),
     "encoder": Pair("posts:1,all", "encoder", "sentence vectors + logistic regression; needs no model"),
     "first-post": Pair("first-post", "direct", "one question on the source post (EARD, Table 1)"),
     "preset-hours": Pair("hours:1,6,12,24,36", "direct", "one question at preset times (EARD, section 4)"),
+    "ced": Pair("ced", "ced", "credible early detection: a probability threshold (EARD, Table 1)"),
+    "erd": Pair("erd", "erd", "early rumour detection by deep Q-learning (EARD, Table 1)"),
+    "heard": Pair("heard", "heard", "neural Hawkes process: stop where predictions are stable (EARD, Table 1)"),
     "vanilla": Pair("all-posts", "vanilla", "one question on 40 random comments (S2MAD, Table 1)", "all"),
 }
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What verifiers are made from; each takes what it needs."""
-
-    label_set: LabelSet
-    seed: int = 0
-    shots: Sequence[ClaimThread] = ()
-    """Labelled threads to learn from."""
-    log: "CallLog | None" = None
-    models: "Mapping[str, Model]" = field(default_factory=dict)
-    """Role -> model; "" is the one for every role that names none."""
-    encoder: "Encoder | None" = None
-    prompts: Path | None = None
-    samples: int = 1
-
-    def model(self, role: str) -> "Model":
-        """The model that speaks in a role."""
-        return self.models.get(role) or self.models[""]
 
 
 def _encoder(parts: Parts) -> Verifier:
     from agents.verifiers.encoder import encoder_verifier
 
     assert parts.encoder is not None
-    labels = [parts.label_set.of(shot) for shot in parts.shots]
-    return encoder_verifier(parts.encoder, parts.shots, [label for label in labels if label])
+    return encoder_verifier(parts.encoder, parts.shots, parts.labels)
 
 
 def _direct(parts: Parts) -> Verifier:
@@ -86,6 +62,28 @@ def _vanilla(parts: Parts) -> Verifier:
     assert parts.log is not None
     model = parts.model("detector")
     return vanilla(parts.log, model, parts.prompts, parts.label_set, seed=parts.seed, samples=parts.samples)
+
+
+def _baseline(name: str, parts: Parts, threshold: str = "") -> "Baseline":
+    """A baseline's stop policy and verifier, trained once for both."""
+    assert parts.encoder is not None
+    key = f"{name}:{threshold}" if threshold else name
+    if key not in parts.trained:
+        learned_from = (parts.encoder, parts.shots, parts.labels, parts.seed)
+        if name == "ced":
+            from training.ced import CedSettings, ced
+
+            settings = CedSettings(threshold=float(threshold)) if threshold else CedSettings()
+            parts.trained[key] = ced(*learned_from, settings)
+        elif name == "erd":
+            from training.erd import erd
+
+            parts.trained[key] = erd(*learned_from)
+        else:
+            from training.heard import heard
+
+            parts.trained[key] = heard(*learned_from)
+    return parts.trained[key]
 
 
 @dataclass(frozen=True)
@@ -105,48 +103,146 @@ class How:
 HOW = {
     "encoder": How(_encoder, "MiniLM vectors + logistic regression on the shots", asks_model=False, reads_vectors=True),
     "direct": How(_direct, "one Yes/No question on the posts read (EARD)", prompts=("direct",)),
+    "ced": How(lambda parts: _baseline("ced", parts).verifier, "CED's own classifier (GRU)", False, True),
+    "erd": How(lambda parts: _baseline("erd", parts).verifier, "ERD's own classifier (GRU)", False, True),
+    "heard": How(lambda parts: _baseline("heard", parts).verifier, "HEARD's own classifier (GRU)", False, True),
     "vanilla": How(_vanilla, "one Fake/Real question on 40 random comments (S2MAD)", prompts=("vanilla",)),
 }
 
 
-def _after_posts(argument: str) -> StopPolicy:
+def _after_posts(argument: str, _: Parts | None = None) -> StopPolicy:
     from agents.stopping.fixed import after_posts
 
     return after_posts(argument)
 
 
-def _after_hours(argument: str) -> StopPolicy:
+def _after_hours(argument: str, _: Parts | None = None) -> StopPolicy:
     from agents.stopping.fixed import after_hours
 
     return after_hours(argument)
 
 
-WHEN: dict[str, Callable[[str], StopPolicy]] = {
-    "first-post": lambda _: _after_posts("1"),
-    "all-posts": lambda _: _after_posts("all"),
-    "posts": _after_posts,
-    "hours": _after_hours,
-}
-"""Name, or name before a colon -> the policy for what stands after it."""
+def _confidence(argument: str, parts: Parts) -> StopPolicy:
+    from agents.stopping.fixed import Confident
+
+    return Confident(HOW[parts.how].open(parts), _share(argument, "confidence"))
+
+
+def _eard(argument: str, parts: Parts) -> StopPolicy:
+    from agents.stopping.learned import learned
+    from graphs.stoppers import folder
+
+    assert parts.encoder is not None
+    return learned(Path(argument) if argument else folder(parts), parts.encoder)
+
+
+def _random(argument: str, parts: Parts) -> StopPolicy:
+    from agents.stopping.audits import random_stop
+
+    lengths = [len(thread.posts) for thread in (*parts.shots, *parts.pool)]
+    if not lengths:
+        raise UsageError("random:ER needs training threads, to know how long threads are: use a split that has some")
+    return random_stop(_share(argument, "random"), lengths, parts.seed)
+
+
+def _oracle(_: str, parts: Parts) -> StopPolicy:
+    from agents.stopping.audits import Oracle
+
+    return Oracle(HOW[parts.how].open(parts), parts.answers)
+
+
+def _share(argument: str, name: str) -> float:
+    try:
+        value = float(argument)
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= 1:
+        raise UsageError(f"{name}:{argument}: want a number above 0, at most 1 ({name}:0.4)")
+    return value
+
+
+def _policy_folder(argument: str) -> None:
+    if argument:
+        from agents.stopping.learned import digest
+
+        digest(Path(argument))
+
+
+@dataclass(frozen=True)
+class When:
+    """A stop policy's entry in the table."""
+
+    open: Callable[[str, Parts], StopPolicy]
+    """Takes what stands after the colon."""
+    about: str
+    argument: str | None = None
+    """What stands after the colon; in brackets where it may be left out."""
+    check: Callable[[str], object] = str
+    """Raises UsageError for an argument that cannot be meant."""
+    reads_vectors: bool = False
+    """Whether it needs the sentence encoder."""
+    learns: bool = False
+    """Whether it is trained on labelled shots, unless an argument names what is trained."""
+
+
+WHEN = {
+    "first-post": When(lambda _, parts: _after_posts("1"), "after the source post"),
+    "all-posts": When(lambda _, parts: _after_posts("all"), "after the last post"),
+    "posts": When(_after_posts, "after N posts, or all", "N", _after_posts),
+    "hours": When(_after_hours, "H hours after the source post", "H", _after_hours),
+    "confidence": When(
+        _confidence, "where the verifier gives a label probability T", "T", lambda text: _share(text, "confidence")
+    ),
+    "eard": When(_eard, "the imitation-learned agent, trained if it is not there; or DIR's", "[DIR]", _policy_folder,
+                 reads_vectors=True, learns=True),
+    "ced": When(lambda text, parts: _baseline("ced", parts, text).policy, "CED's credible point; probability T",
+                "[T]", lambda text: text and _share(text, "ced"), reads_vectors=True, learns=True),
+    "erd": When(lambda _, parts: _baseline("erd", parts).policy, "ERD's checkpoint module (DQN)",
+                reads_vectors=True, learns=True),
+    "heard": When(lambda _, parts: _baseline("heard", parts).policy, "HEARD's stable point (neural Hawkes process)",
+                  reads_vectors=True, learns=True),
+    "random": When(_random, "by chance, as early as a mean ER: the floor", "ER", lambda text: _share(text, "random")),
+    "oracle": When(_oracle, "where the verifier is first right: the ceiling"),
+}  # fmt: skip
 
 
 def checkpoints(when: str) -> list[str]:
     """Split a list of stop policies (`hours:1,6,12`) into single ones (`hours:1`, `hours:6`, `hours:12`)."""
     name, colon, arguments = when.partition(":")
+    if name not in ("posts", "hours", "confidence", "ced", "random"):
+        return [when]  # a folder's name may have commas
     return [f"{name}:{argument.strip()}" for argument in arguments.split(",")] if colon else [when]
 
 
-def open_policy(when: str) -> StopPolicy:
-    """The stop policy of one name.
+def check_policy(when: str) -> When:
+    """The table's entry of one stop policy, its argument looked at.
 
     Raises:
         UsageError: no such policy, or not such an argument.
     """
     name, colon, argument = when.partition(":")
-    known(name, WHEN, "--when")
-    if bool(colon) != (name in ("posts", "hours")):
-        raise UsageError(f"--when {when}: want first-post, all-posts, posts:N or hours:H, or lists of N and H")
-    return WHEN[name](argument)
+    entry = WHEN[known(name, WHEN, "--when")]
+    wanted = entry.argument or ""
+    if bool(argument) != bool(wanted) and not (wanted.startswith("[") and not colon):
+        want = f"{name}:{wanted}" if wanted else name
+        raise UsageError(f"--when {when}: want {want}")
+    entry.check(argument)
+    return entry
+
+
+def learns(when: str) -> bool:
+    """Whether a stop policy is trained on labelled shots."""
+    name, _, argument = when.partition(":")
+    return WHEN[name].learns and not (name == "eard" and argument)
+
+
+def open_policy(when: str, parts: Parts) -> StopPolicy:
+    """The stop policy of one name.
+
+    Raises:
+        UsageError: no such policy, not such an argument, or what it needs is not there.
+    """
+    return check_policy(when).open(when.partition(":")[2], parts)
 
 
 def known(name: str, table: Iterable[str], what: str) -> str:
@@ -161,72 +257,3 @@ def known(name: str, table: Iterable[str], what: str) -> str:
     near = difflib.get_close_matches(name, names, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise UsageError(f"{what} {name} is unknown; {hint}There are: {', '.join(names)}")
-
-
-@dataclass(frozen=True)
-class Method:
-    """A stop policy and a verifier, ready to run."""
-
-    policy: StopPolicy
-    verifier: Verifier
-
-
-@dataclass(frozen=True, kw_only=True)
-class Context:
-    """How a conversation is judged; what a caller of the graphs may set, all of it optional."""
-
-    when: Annotated[str, Field(description="Stop policy: first-post, all-posts, posts:N, hours:H")] = "all-posts"
-    how: Annotated[str, Field(description="Verifier: encoder, direct, vanilla")] = "encoder"
-    model: Annotated[
-        str | None,
-        Field(description="Chat model of direct and vanilla: openai:NAME, hf:PATH-OR-NAME, scripted:FILE"),
-    ] = None
-    base_url: Annotated[str | None, Field(description="Address of an OpenAI-compatible server")] = None
-    labels: Annotated[str, Field(description="Label set: rumor/non-rumor, false/non-rumor, veracity")] = (
-        "rumor/non-rumor"
-    )
-    train_on: Annotated[str, Field(description="Corpus that the encoder learns from")] = "sample"
-    shots: Annotated[int, Field(description="How many of its threads", ge=0)] = 100
-    seed: Annotated[int, Field(description="Which of them, and which comments vanilla draws")] = 0
-
-
-async def method_of(context: "Context | Method | None") -> Method:
-    """The method a graph runs: a batch brings one, other callers describe it, None means the defaults."""
-    if isinstance(context, Method):
-        return context
-    # Opening reads files and fits a classifier, which an event loop must not wait for.
-    return await asyncio.to_thread(_open, context or Context())
-
-
-@lru_cache(maxsize=8)
-def _open(context: Context) -> Method:
-    how = HOW[known(context.how, HOW, "how")]
-    if len(checkpoints(context.when)) > 1:
-        raise UsageError(f"when {context.when}: a graph stops once; lists of checkpoints are for eval.run")
-    label_set = LABEL_SETS[known(context.labels, LABEL_SETS, "labels")]
-    policy = open_policy(context.when)
-    models: dict[str, Model] = {}
-    if how.asks_model:
-        from agents.models import ModelSettings, open_model
-
-        if context.model is None:
-            raise UsageError(f"how {context.how} asks a chat model: set model, such as openai:gpt-4o-mini")
-        models[""] = open_model(ModelSettings(context.model, base_url=context.base_url))
-    shots: Sequence[ClaimThread] = ()
-    encoder = None
-    if how.reads_vectors:
-        import numpy as np
-
-        from agents.encoder import Encoder
-        from corpora.catalog import load
-        from corpora.locate import cache_dir
-        from corpora.splits import few_shot
-
-        encoder = Encoder(cache=cache_dir(os.environ))
-        threads = [thread for thread in load(context.train_on, environ=os.environ).threads if label_set.of(thread)]
-        (fold,) = few_shot(threads, label_set.of, shots=context.shots, pool=0, rng=np.random.default_rng(context.seed))
-        shots = fold.shots
-    from agents.call_log import CallLog
-
-    parts = Parts(label_set, context.seed, shots, CallLog(), models, encoder)
-    return Method(policy, how.open(parts))

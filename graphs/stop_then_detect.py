@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from agents.verdict import Verdict
 from corpora.thread import ClaimThread, Language, Post
-from graphs.methods import Context, Method, method_of
+from graphs.context import Context, Method, method_of
 
 
 class InputPost(BaseModel):

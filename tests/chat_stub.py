@@ -12,6 +12,7 @@ A rule is a dict, matched in order against the text of the last message:
     fault          one of FAULTS, or a list: one a request, then the reply
     times          how many requests the fault hits (default: all; a list ends by itself)
     retry_after    seconds told with 429
+    usage          what the completion tells of tokens, or a function of the request that makes it
 """
 
 import argparse
@@ -120,7 +121,8 @@ def _completion(request: dict[str, Any], rule: dict[str, Any], fault: str | None
         "choices": [choice],
     }
     if fault != "no_usage":
-        body["usage"] = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
+        usage = rule.get("usage", {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101})
+        body["usage"] = usage(request) if callable(usage) else usage
     return body
 
 

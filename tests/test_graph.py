@@ -10,10 +10,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 from agents.stopping.fixed import after_hours, after_posts
 from agents.verdict import Verdict
 from corpora.errors import UsageError
+from corpora.labels import LABEL_SETS
 from corpora.thread import ClaimThread, Post
 from graphs import stop_then_detect
-from graphs.methods import HOW, METHODS, Context, Method, checkpoints, known, open_policy
+from graphs.context import Context, Method
+from graphs.methods import HOW, METHODS, check_policy, checkpoints, known, open_policy
+from graphs.parts import Parts
 from graphs.stop_then_detect import Input, builder, graph, recursion_limit, run_nodes
+
+PARTS = Parts(LABEL_SETS["rumor/non-rumor"])
 
 
 def thread(times: list[float | None]) -> ClaimThread:
@@ -59,7 +64,7 @@ def as_input(conversation: ClaimThread) -> dict:
 async def test_stops_where_the_policy_says_and_shows_the_verifier_no_more(when: str, read: int) -> None:
     conversation = thread([0, 60, 3600, 7200, 7201])
     verifier = Recorder()
-    state = await run_nodes(conversation, Method(open_policy(when), verifier))
+    state = await run_nodes(conversation, Method(open_policy(when, PARTS), verifier))
     assert state["read"] == read
     assert [len(prefix.posts) for prefix in verifier.seen] == [read]
     assert verifier.seen[0].posts == conversation.posts[:read]
@@ -69,7 +74,7 @@ async def test_stops_where_the_policy_says_and_shows_the_verifier_no_more(when: 
 @pytest.mark.parametrize("when", ["first-post", "posts:3", "all-posts", "hours:1"])
 async def test_graph_and_batch_runner_give_the_same(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
     conversation = thread([0, 60, 3600, 7200, 7201])
-    method = Method(open_policy(when), Recorder())
+    method = Method(open_policy(when, PARTS), Recorder())
 
     async def the_method(_: object) -> Method:
         return method
@@ -120,7 +125,7 @@ async def test_no_conversation_is_an_error_of_the_input() -> None:
 
 async def test_hours_mean_nothing_without_times() -> None:
     with pytest.raises(UsageError, match="no times"):
-        await run_nodes(thread([None, None]), Method(open_policy("hours:1"), Recorder()))
+        await run_nodes(thread([None, None]), Method(open_policy("hours:1", PARTS), Recorder()))
 
 
 @pytest.mark.parametrize(
@@ -135,11 +140,19 @@ async def test_hours_mean_nothing_without_times() -> None:
         "hours:-1",
         "frist-post",
         "all-posts:2",
+        "eard:",
+        "eard:no-such-folder",
+        "erd:1",
+        "ced:2",
+        "confidence:0",
+        "random",
+        "random:1.5",
+        "oracle:x",
     ],
 )
 def test_bad_policies_are_the_users_error(bad: str) -> None:
     with pytest.raises(UsageError):
-        open_policy(bad)
+        check_policy(bad)
 
 
 def test_lists_of_checkpoints() -> None:
@@ -157,9 +170,9 @@ def test_names_that_are_nearly_right_are_suggested() -> None:
 
 def test_every_published_method_is_made_of_known_parts() -> None:
     for pair in METHODS.values():
-        assert pair.how in HOW
+        assert pair.how in (*HOW, None)
         for checkpoint in checkpoints(pair.when):
-            open_policy(checkpoint)
+            check_policy(checkpoint)
 
 
 def test_importing_the_graph_loads_no_model_and_no_store() -> None:

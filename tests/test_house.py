@@ -91,7 +91,7 @@ def test_torch_is_pinned_and_every_dependency_has_a_version() -> None:
         assert re.sub(r"[-_.]+", "-", name[0]).lower() in normal, requirement
 
 
-@pytest.mark.parametrize("module", ["eval.run", "eval.ls", "eval.show", "eval.compare", "corpora"])
+@pytest.mark.parametrize("module", ["eval.run", "eval.ls", "eval.show", "eval.compare", "eval.study", "corpora"])
 def test_help_has_examples_and_loads_nothing_heavy(module: str) -> None:
     code = (
         "import runpy, sys\n"
@@ -104,7 +104,7 @@ def test_help_has_examples_and_loads_nothing_heavy(module: str) -> None:
     text, _, modules = printed.rpartition("MODULES")
     assert f"python -m {module}" in text
     assert "examples" in text.lower()
-    assert not {"torch", "duckdb", "langgraph", "sklearn", "numpy", "openai"} & set(modules.split())
+    assert not {"torch", "duckdb", "langgraph", "sklearn", "numpy", "openai", "matplotlib"} & set(modules.split())
 
 
 def test_readme_is_short_and_names_the_two_commands() -> None:

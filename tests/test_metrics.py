@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
 from eval import statistics
-from eval.metrics import Estimate, cells, estimate
+from eval.metrics import Estimate, cells, estimate, flip_rate
 
 LABELS = ("T", "F", "U")
 
@@ -134,3 +134,45 @@ def test_cells_line_runs_up_by_thread() -> None:
     assert threads == ["t0", "t1", "t9"]
     assert lined.tolist() == [[0, 1 * 4 + 3, -1], [-1, -1, 2]]
     assert statistics.confusions(lined, 3)[0].tolist() == [[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["T"], 0.0),
+        (["T", "T", "T"], 0.0),
+        (["T", "F", "T"], 1.0),
+        (["T", "F", "F", "F", "F"], 0.25),
+        (["T", None, "T", "T"], 2 / 3),
+        ([None, None, "T"], 0.5),
+    ],
+)
+def test_flip_rate_counts_changes_and_an_abstention_is_a_label_of_its_own(
+    labels: list[str | None], expected: float
+) -> None:
+    assert flip_rate(labels) == pytest.approx(expected)
+
+
+def test_sea_is_what_its_three_columns_say() -> None:
+    some = rows([("T", "T"), ("F", "T"), ("U", None), ("F", "F")])
+    for row, read, flips in zip(some, (1, 2, 4, 3), (0.0, 0.5, 0.0, 1.0), strict=True):
+        row |= {"stop_index": read, "flip_rate": flips}
+    found = measured(some)
+    early_rate, flips, accuracy = (found[name].value for name in ("early_rate", "flip_rate", "accuracy"))
+    assert (early_rate, flips, accuracy) == (0.625, 0.375, 0.5)
+    assert found["sea"].value == pytest.approx(((1 - early_rate) + (1 - flips) + accuracy) / 3)
+    low, high = found["sea"].low, found["sea"].high
+    assert low is not None and high is not None and low < found["sea"].value < high
+
+
+def test_sea_is_absent_where_no_later_labels_were_asked_for() -> None:
+    assert not {"sea", "flip_rate"} & set(measured(rows([("T", "T")])))
+    assert not {"sea", "flip_rate"} & set(measured(rows([("T", "T")], flip_rate=None)))
+
+
+def test_a_failed_thread_has_a_sea_of_zero_and_no_flip_rate() -> None:
+    some = rows([("T", "T"), ("F", None)], flip_rate=0.0)
+    some[1] |= {"outcome": "failed", "stop_index": None, "flip_rate": None}
+    found = measured(some)
+    assert (found["flip_rate"].value, found["flip_rate"].n) == (0.0, 1)
+    assert found["sea"].value == pytest.approx((0.75 + 1 + 1) / 3 / 2) and found["sea"].n == 2

@@ -125,8 +125,10 @@ def test_published() -> None:
     assert {row.system: row.values["macro_f1"] for row in rows}["ChatGPT, first post"] == (0.604, 0.013)
     assert published("pheme", "few-shot", "first-post", "direct", "veracity") == []
     assert published("pheme", "few-shot", "all-posts", "direct", "rumor/non-rumor") == []
-    (eard, *_) = published("beard", "few-shot", "learned", "direct", "rumor/non-rumor")
+    (eard, *_) = published("beard", "few-shot", "eard", "direct", "rumor/non-rumor")
     assert eard.values == {"macro_f1": (0.546, 0.031), "early_rate": (0.493, 0.367)}
+    (heard,) = published("pheme", "few-shot", "heard", "heard", "rumor/non-rumor")
+    assert heard.values == {"macro_f1": (0.501, 0.038), "early_rate": (0.266, 0.006)}
 
 
 def test_partial_results_say_so(db: Path) -> None:

@@ -16,6 +16,7 @@ from eval.run import main
 from tests.made_up import ROOT, RULES, asked, stub_process, write_corpus
 
 FAST = ["--shots", "10", "--pool", "0"]
+ENDS = ["--when", "posts:1,all"]
 
 
 @pytest.fixture(autouse=True)
@@ -518,9 +519,11 @@ def test_two_runners_on_one_run_and_on_one_database(tmp_path: Path) -> None:
             for more in ([], ["--when", "posts:2"])
         ]  # fmt: skip
         wait_for_calls(url, 10, both[0])
+        both[0].send_signal(signal.SIGSTOP)  # however long the third takes to start, the first is still there
         third = subprocess.run(
             command(*arguments), cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
         )
+        both[0].send_signal(signal.SIGCONT)
         assert third.returncode == 2
         assert f"process {both[0].pid} is already working on this run" in third.stderr
         for process in both:
@@ -573,7 +576,7 @@ def test_train_on_another_corpus_without_what_both_have(
     corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_corpus(tmp_path / "other.jsonl", 60)
-    arguments = ["--dataset", corpus, "--train-on", "jsonl:other.jsonl", "--seeds", "1", *FAST]
+    arguments = ["--dataset", corpus, "--train-on", "jsonl:other.jsonl", *ENDS, "--seeds", "1", *FAST]
     assert main(arguments) == 0
     assert "40 of 40 test threads are in jsonl:other.jsonl too" in capsys.readouterr().err
     assert main([*arguments, "--exclude-overlap", corpus]) == 0
@@ -584,12 +587,12 @@ def test_train_on_another_corpus_without_what_both_have(
     assert json.loads(clean["corpus_counts"])["training_threads_also_in_made-up_left_out"] == 40
     # without another corpus to learn from, the tested one itself is freed of the overlap
     write_corpus(tmp_path / "few.jsonl", 10)
-    assert main(["--dataset", corpus, "--exclude-overlap", "jsonl:few.jsonl", "--seeds", "1", *FAST]) == 0
+    assert main(["--dataset", corpus, "--exclude-overlap", "jsonl:few.jsonl", *ENDS, "--seeds", "1", *FAST]) == 0
     assert rows("SELECT n_threads FROM runs ORDER BY started")[-1] == {"n_threads": 20}
 
 
 def test_encoder_learns_from_the_shots(corpus: str) -> None:
-    assert main(["--dataset", corpus, "--seeds", "1", *FAST]) == 0
+    assert main(["--dataset", corpus, *ENDS, "--seeds", "1", *FAST]) == 0
     values = {(m["checkpoint"], m["name"]): m["value"] for m in rows("SELECT * FROM metrics")}
     assert values["posts:all", "macro_f1"] == 1.0
     assert values["posts:1", "macro_f1"] < 0.9

@@ -51,8 +51,8 @@ def python(code: str, *arguments: object) -> subprocess.Popen[str]:
     )
 
 
-def test_schema_has_the_five_tables() -> None:
-    assert set(columns()) == {"runs", "predictions", "steps", "calls", "metrics"}
+def test_schema_has_the_six_tables() -> None:
+    assert set(columns()) == {"runs", "predictions", "steps", "calls", "metrics", "studies"}
 
 
 def test_rows_arrive_with_their_values(db: Path) -> None:
@@ -427,6 +427,28 @@ def test_a_database_of_another_version_is_told(tmp_path, change):
     column = change.split()[-1]
     with pytest.raises(UsageError, match=f"another version.*{column} is missing"), Writer(db, {"run_id": "s"}):
         pass
+
+
+def test_a_database_from_before_flip_rates_is_read_and_written(db: Path) -> None:
+    def as_it_was() -> None:
+        with duckdb.connect(str(db)) as connection:
+            connection.execute("ALTER TABLE predictions DROP COLUMN flip_rate")
+
+    with Writer(db, RUN) as writer:
+        writer.add(predictions=[prediction("old")])
+    as_it_was()
+    with connect(db, read_only=True) as connection:
+        (row,) = read.predictions(connection, "r1")
+    assert row["thread_id"] == "old" and "flip_rate" not in row
+    # what a killed run of that version left in its journal
+    segment_path(db, "r1", 9).write_text('{"predictions": [{"thread_id": "left", "outcome": "verdict"}]}\n')
+    recover(db)
+    assert ask(db, "SELECT thread_id FROM predictions ORDER BY thread_id") == [("left",), ("old",)]
+    as_it_was()
+    with Writer(db, RUN) as writer:
+        writer.add(predictions=[prediction("new", flip_rate=0.25)])
+    found = ask(db, "SELECT thread_id, flip_rate FROM predictions ORDER BY thread_id")
+    assert found == [("left", None), ("new", 0.25), ("old", None)]
 
 
 def test_a_foreign_database_knows_no_calls(tmp_path):

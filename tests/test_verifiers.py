@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 
 import pytest
 
@@ -235,3 +236,25 @@ def test_chinese_tokens_in_bytes():
         {"token": "言", "bytes": list(yan), "logprob": -0.1, "top_logprobs": []},
     ]
     assert from_token_logprobs(content, ("谣言", "真实")) is None  # half a character names no label
+
+
+def test_threads_that_meet_new_texts_together_compute_each_once():
+    from concurrent.futures import ThreadPoolExecutor
+
+    import numpy as np
+
+    from agents.encoder import Encoder
+
+    computed = []
+
+    class Slow(Encoder):
+        def _encode(self, texts):
+            time.sleep(0.02)
+            computed.extend(texts)
+            return np.ones((len(texts), 2), np.float32)
+
+    encoder = Slow("slow", cache=None)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda n: encoder([f"text {n % 3}", "both"]), range(24)))
+    assert all(vectors.shape == (2, 2) for vectors in found)
+    assert sorted(computed) == ["both", "text 0", "text 1", "text 2"]

@@ -1,5 +1,6 @@
 """A Llama with random weights and a tokenizer trained on the spot, saved as a folder for `hf:PATH`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 CORPUS = [
@@ -13,8 +14,27 @@ CHAT_TEMPLATE = (
 )
 
 
-def build(folder: Path, *, chat_template: str | None = CHAT_TEMPLATE, positions: int = 1024, seed: int = 0) -> Path:
-    """Write config, weights (safetensors) and tokenizer; about 0.3 MB."""
+def build(
+    folder: Path,
+    *,
+    chat_template: str | None = CHAT_TEMPLATE,
+    positions: int = 1024,
+    seed: int = 0,
+    corpus: Sequence[str] = (),
+    vocabulary: int = 400,
+    **size: int,
+) -> Path:
+    """Write config, weights (safetensors) and tokenizer; about 0.3 MB.
+
+    Args:
+        folder: Where to.
+        chat_template: None for a model without one.
+        positions: The longest text.
+        seed: Of the weights.
+        corpus: More texts to train the tokenizer on.
+        vocabulary: How many tokens it may have.
+        size: What LlamaConfig should have instead of this tiny model's.
+    """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -24,8 +44,10 @@ def build(folder: Path, *, chat_template: str | None = CHAT_TEMPLATE, positions:
     tokenizer.decoder = decoders.ByteLevel()
     special = ["<s>", "</s>", "<pad>", "<|system|>", "<|user|>", "<|assistant|>"]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=special, initial_alphabet=alphabet)
-    tokenizer.train_from_iterator(CORPUS, trainer)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, show_progress=False, special_tokens=special, initial_alphabet=alphabet
+    )
+    tokenizer.train_from_iterator([*CORPUS, *corpus], trainer)
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token="<s>",
@@ -35,18 +57,16 @@ def build(folder: Path, *, chat_template: str | None = CHAT_TEMPLATE, positions:
         model_max_length=positions,
     )
     fast.chat_template = chat_template
+    tiny = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
     config = LlamaConfig(
         vocab_size=len(fast),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=positions,
         bos_token_id=fast.bos_token_id,
         eos_token_id=fast.eos_token_id,
         pad_token_id=fast.pad_token_id,
         initializer_range=0.3,  # far enough from uniform that two prompts do not get equal replies
+        **{**tiny, **size},
     )
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)

@@ -1,7 +1,8 @@
-"""Stop policies that look at nothing but a count or a clock: the baselines of every early-detection paper."""
+"""Stop policies that nobody trained: a count, a clock, or how sure the verifier is."""
 
 from dataclasses import dataclass
 
+from agents.verdict import Verifier
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread
 
@@ -34,6 +35,22 @@ class AfterHours:
         if prefix.posts[-1].seconds is None:
             raise UsageError(f"thread {prefix.id} has no times, so hours mean nothing in it: use --when posts:N")
         return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Confident:
+    """Stop where the verifier gives its label a probability of at least T; it is asked after every post."""
+
+    verifier: Verifier
+    threshold: float
+    deadline: float | None = None
+
+    async def __call__(self, prefix: ClaimThread) -> float:
+        """The label's probability over T, halved: 0.5 where it is reached; 0.0 without a label."""
+        verdict = await self.verifier(prefix)
+        if verdict.label is None or verdict.probabilities is None:
+            return 0.0
+        return min(1.0, 0.5 * verdict.probabilities[verdict.label] / self.threshold)
 
 
 def after_posts(argument: str) -> AfterPosts:

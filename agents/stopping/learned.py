@@ -1,0 +1,139 @@
+"""The learned stop policy of EARD at work: a network of two hidden layers over a running sum of post vectors.
+
+Training is in `training/`; this is what reads its result. A policy is a folder: `policy.safetensors` (weights, the
+states' mean and deviation, the vector of "Continue.") and `policy.json` (how it came about). Nothing in it is code.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.encoder import Encoder
+from agents.stopping.running import Running
+from agents.verdict import StopPolicy
+from corpora.errors import UsageError
+from corpora.thread import ClaimThread, Post
+
+CLIP = 10.0
+"""Scaled states are cut at this many deviations."""
+WORDS = ("Continue.", "Stop.")
+"""What an action is called in the state that follows it."""
+WEIGHTS, ABOUT = "policy.safetensors", "policy.json"
+LAYERS = ("hidden1", "hidden2", "action")
+
+Floats = NDArray[np.float32]
+
+
+class LearnedPolicy:
+    """Stop where the network is surer of STOP than of CONTINUE."""
+
+    deadline = None
+
+    def __init__(self, tensors: dict[str, Floats], encoder: Encoder) -> None:
+        """Take the tensors of a saved policy.
+
+        Raises:
+            UsageError: they do not fit each other or the encoder.
+        """
+        self._encoder, self._tensors = encoder, tensors
+        try:
+            d = tensors["hidden1.weight"].shape[1]
+            fits = all(tensors[name].shape == (d,) for name in ("mean", "deviation", "continue"))
+            for layer in LAYERS:
+                fits = fits and tensors[f"{layer}.weight"].shape[0] == tensors[f"{layer}.bias"].shape[0]
+        except (KeyError, IndexError) as error:
+            raise UsageError(f"not a stop policy: tensor {error} is missing") from None
+        if not fits or tensors["action.weight"].shape[0] != len(WORDS):
+            raise UsageError("not a stop policy: its tensors do not fit each other")
+        self._sum = Running(self._add)
+
+    async def __call__(self, prefix: ClaimThread) -> float:
+        """Probability of STOP after the last post of the prefix."""
+        return self.probability(self._sum(prefix), first=len(prefix.posts) == 1)
+
+    def _add(self, total: Floats | None, post: Post) -> Floats:
+        (vector,) = self._encoder([post.text])
+        if vector.shape != self._tensors["mean"].shape:
+            raise UsageError(f"the policy reads vectors of {len(self._tensors['mean'])} numbers, not of {len(vector)}")
+        summed: Floats = vector if total is None else total + vector
+        return summed
+
+    def probability(self, total: Floats, *, first: bool) -> float:
+        """Probability of STOP given the sum of the vectors read, (d,)."""
+        read = self._tensors
+        # Whoever still reads has said "Continue." before each post but the first.
+        state = total if first else total + read["continue"]
+        x = np.clip((state - read["mean"]) / read["deviation"], -CLIP, CLIP)
+        for layer in LAYERS[:-1]:
+            x = np.tanh(read[f"{layer}.weight"] @ x + read[f"{layer}.bias"])
+        go_on, stop = read["action.weight"] @ x + read["action.bias"]
+        return float(1 / (1 + np.exp(np.clip(go_on - stop, -500, 500))))
+
+
+def save(folder: Path, tensors: dict[str, Floats], about: dict[str, Any]) -> None:
+    """Write a policy; a kill leaves the old one or none, never half of one."""
+    from safetensors.numpy import save as dump
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in ((WEIGHTS, dump(tensors)), (ABOUT, json.dumps(about, indent=1).encode())):
+        part = folder / f".{name}.part"
+        part.write_bytes(content)
+        part.replace(folder / name)
+
+
+def saved(folder: Path) -> bool:
+    """Whether a finished policy lies there."""
+    return (folder / ABOUT).is_file() and (folder / WEIGHTS).is_file()
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """How a policy came about.
+
+    Raises:
+        UsageError: there is none, or it cannot be read.
+    """
+    try:
+        about = json.loads((folder / ABOUT).read_text("utf-8"))
+        if not isinstance(about, dict) or not isinstance(about.get("encoder"), str):
+            raise ValueError("it names no encoder")
+        return about
+    except FileNotFoundError:
+        raise UsageError(f"no stop policy in {folder}: python -m training.stopper --out {folder} trains one") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the stop policy in {folder}: {error}") from None
+
+
+def learned(folder: Path, encoder: Encoder) -> StopPolicy:
+    """Load a policy.
+
+    Raises:
+        UsageError: there is none, it is damaged, or it reads another encoder's vectors.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    about = read_about(folder)
+    if about["encoder"] != encoder.name:
+        raise UsageError(f"the stop policy in {folder} reads vectors of {about['encoder']}, not of {encoder.name}")
+    try:
+        tensors = load((folder / WEIGHTS).read_bytes())
+    except (OSError, SafetensorError) as error:
+        raise UsageError(f"cannot read the stop policy in {folder}: {error}") from None
+    return LearnedPolicy(tensors, encoder)
+
+
+def digest(folder: Path) -> str:
+    """Content address of a policy: what a run that uses it is known by.
+
+    Raises:
+        UsageError: there is none.
+    """
+    read_about(folder)
+    try:
+        return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise UsageError(f"cannot read the stop policy in {folder}: {error}") from None

@@ -1,0 +1,176 @@
+"""The command line of `eval.run`, and the TOML file that may stand in for it."""
+
+import argparse
+import tomllib
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import ArgumentParser, UsageError
+from eval.config import SPLITS, RunConfig
+from graphs.methods import HOW, METHODS, WHEN, known
+
+
+def parser() -> ArgumentParser:
+    """The command line of `python -m eval.run`."""
+    methods = "\n".join(
+        f"  {name:<13} {pair.when} + {pair.how or 'encoder, or direct'}: {pair.about}" for name, pair in METHODS.items()
+    )
+    whens = "\n".join(f"  {_with_argument(name, entry.argument):<13} {entry.about}" for name, entry in WHEN.items())
+    splits = "\n".join(f"  {name:<13} {about}" for name, about in SPLITS.items())
+    hows = "\n".join(f"  {name:<13} {how.about}" for name, how in HOW.items())
+    result = ArgumentParser(
+        prog="python -m eval.run",
+        argument_default=argparse.SUPPRESS,
+        description="Judge a corpus's conversation threads and store every step in DuckDB.\n"
+        "The same command continues a run that was interrupted; a finished one is shown.",
+        epilog=f"""methods (--method):
+{methods}
+
+when (--when; posts, hours, confidence, ced and random take lists, such as posts:10,20,all):
+{whens}
+
+how (--how):
+{hows}
+
+splits (--split):
+{splits}
+
+examples:
+  python -m eval.run                                          EARD on the bundled corpus, offline
+  python -m eval.run --dataset pheme --split events           each event unseen
+  python -m eval.run --dataset twitter-covid19 --method vanilla --model openai:gpt-4o-mini --dry-run
+  python -m eval.run --dataset twitter15 --labels false/non-rumor --when posts:1,3,all
+  python -m eval.run --dataset aclr:my-corpus --how direct --model openai:llama3 --base-url http://localhost:11434/v1
+  python -m eval.run --dataset pheme --when hours:1,6,12 --how direct --model hf:meta-llama/Llama-3.1-8B-Instruct
+""",
+    )
+    add = result.add_argument_group("what to judge").add_argument
+    add(
+        "--dataset",
+        metavar="NAME",
+        help="a corpus (python -m corpora list), or FORMAT:PATH (default: sample)",
+    )
+    add(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="where corpora lie (default: $HEARSAY_DATA, then the cache)",
+    )
+    add("--language", metavar="LANG", help="only threads in en, or in zh")
+    add("--labels", metavar="SET", help="rumor/non-rumor, false/non-rumor or veracity (default: the corpus's)")
+    add("--split", metavar="NAME", help="few-shot (default), events, official or all; see below")
+    add("--train-on", metavar="CORPUS", help="take the shots from another corpus")
+    add(
+        "--exclude-overlap",
+        metavar="CORPUS",
+        help="learn from no thread that CORPUS has too, by id or source text",
+    )
+    add("--limit", type=int, metavar="N", help="at most N test threads a seed, drawn at random")
+    add("--shots", type=int, metavar="K", help="labelled threads to learn from (default: 50)")
+    add("--pool", type=int, metavar="N", help="unlabelled threads set aside from the test (default: 100)")
+    add("--seeds", type=int, metavar="N", help="how many seeds, from 0 (default: 5)")
+    add("--keep-handles", action="store_true", help="show models the user names as they are")
+    add = result.add_argument_group("when and how").add_argument
+    add("--method", metavar="NAME", help="a published pair of when and how; see below")
+    add("--when", metavar="POLICY", help="when to stop reading (default: eard; all-posts with a --model)")
+    add("--how", metavar="NAME", help="how to decide (default: encoder; direct with a --model)")
+    add(
+        "--stopper",
+        nargs="+",
+        metavar="NAME=VALUE",
+        help="settings of the agent that --when eard trains (python -m training.stopper --help)",
+    )
+    add("--sea", action="store_true", help="label every prefix after the stop too, for HEARD's SEA")
+    add = result.add_argument_group("the model").add_argument
+    add("--model", metavar="MODEL", help="openai:NAME, hf:PATH-OR-NAME or scripted:FILE")
+    add("--base-url", metavar="URL", help="an OpenAI-compatible server (vLLM, Ollama, llama.cpp)")
+    add("--temperature", type=float, metavar="T", help="default: 0")
+    add("--max-tokens", type=int, metavar="N", help="longest reply (default: 512)")
+    add("--samples", type=int, metavar="N", help="answers a question where there are no logprobs (default: 1)")
+    add("--prompts", type=Path, metavar="DIR", help="prompt files that replace ours by name")
+    add("--concurrency", type=int, metavar="N", help="threads judged at once (default: 32)")
+    add("--timeout", type=float, metavar="SECONDS", help="for one attempt at a call (default: 60)")
+    add(
+        "--max-retries",
+        type=int,
+        metavar="N",
+        help="for 408, 409, 429, 5xx and lost connections (default: 5)",
+    )
+    add("--requests-per-second", type=float, metavar="N", help="rate limit (default: none)")
+    add(
+        "--price",
+        type=float,
+        nargs=2,
+        metavar=("IN", "OUT"),
+        help="USD per million tokens, if not on our list",
+    )
+    add("--max-cost", type=float, metavar="USD", help="stop before a call could bring the bill above this")
+    add(
+        "--fail-on-error",
+        type=float,
+        metavar="SHARE",
+        help="stop when more threads have failed (default: 0.05)",
+    )
+    add = result.add_argument_group("the record").add_argument
+    add("--db", type=Path, metavar="FILE", help="default: hearsay.duckdb")
+    add("--fresh", action="store_true", help="judge everything again; answered calls are still not repeated")
+    add("--dry-run", action="store_true", help="print calls, tokens and cost, and call nothing")
+    add("--config", type=Path, metavar="FILE.toml", help="any of these options, as name = value")
+    return result
+
+
+def _with_argument(name: str, argument: str | None) -> str:
+    if argument is None:
+        return name
+    return f"{name}[:{argument[1:]}" if argument.startswith("[") else f"{name}:{argument}"
+
+
+def read_config(arguments: Sequence[str] | None = None) -> RunConfig:
+    """Make the configuration of a command line.
+
+    Raises:
+        UsageError: an option or a line of the file makes no sense.
+    """
+    given = vars(parser().parse_args(arguments))
+    file = given.pop("config", None)
+    values = (_from_file(file) if file else {}) | given
+    if "method" in values:
+        pair = METHODS[known(values["method"], METHODS, "--method")]
+        if pair.how and values.get("how", pair.how) != pair.how:
+            raise UsageError(f"--method {values['method']} decides by {pair.how}: leave --how or --method out")
+        how = pair.how or ("encoder" if values.get("model") in (None, "encoder") else "direct")
+        values = {"when": pair.when, "split": pair.split, "how": how} | values
+    elif values.get("model") not in (None, "encoder"):
+        values = {"when": "all-posts", "how": "direct"} | values
+    for name in {"price", "stopper"} & set(values):
+        values[name] = tuple(values[name])
+    return RunConfig(**values)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"--config {path}: {error}") from None
+    kinds = {field.name: field.type for field in fields(RunConfig)}
+    values = {}
+    for key, value in content.items():
+        name = known(key.replace("-", "_"), kinds, f"{path}:")
+        kind = str(kinds[name])
+        if "Path" in kind and isinstance(value, str):
+            value = Path(value)
+        fits = (
+            ("bool" in kind and isinstance(value, bool))
+            or ("int" in kind and isinstance(value, int) and not isinstance(value, bool))
+            or ("float" in kind and isinstance(value, int | float) and not isinstance(value, bool))
+            or ("tuple[float" in kind and isinstance(value, list) and len(value) == 2)
+            or ("tuple[str" in kind and isinstance(value, list) and all(isinstance(word, str) for word in value))
+            or ("str" in kind and isinstance(value, str))
+            or ("Path" in kind and isinstance(value, Path))
+        )
+        if not fits:
+            raise UsageError(f"{path}: {key} = {value!r} is not what --{key.replace('_', '-')} takes")
+        values[name] = value
+    return values

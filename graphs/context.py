@@ -1,0 +1,107 @@
+"""What a graph is run with: a method that a batch brings, or a description that a caller gives."""
+
+import asyncio
+import os
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from agents.verdict import StopPolicy, Verifier
+from corpora.errors import UsageError
+from corpora.labels import LABEL_SETS, LabelSet
+from graphs.methods import HOW, check_policy, checkpoints, known, learns, open_policy
+from graphs.parts import Parts
+
+if TYPE_CHECKING:
+    from agents.models import Model
+
+
+@dataclass(frozen=True)
+class Method:
+    """A stop policy and a verifier, ready to run."""
+
+    policy: StopPolicy
+    verifier: Verifier
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """How a conversation is judged; what a caller of the graphs may set, all of it optional."""
+
+    when: Annotated[
+        str,
+        Field(
+            description="Stop policy: first-post, all-posts, posts:N, hours:H, confidence:T, eard, eard:DIR, ced, ..."
+        ),
+    ] = "all-posts"
+    how: Annotated[str, Field(description="Verifier: encoder, direct, vanilla")] = "encoder"
+    model: Annotated[
+        str | None,
+        Field(description="Chat model of direct and vanilla: openai:NAME, hf:PATH-OR-NAME, scripted:FILE"),
+    ] = None
+    base_url: Annotated[str | None, Field(description="Address of an OpenAI-compatible server")] = None
+    labels: Annotated[str, Field(description="Label set: rumor/non-rumor, false/non-rumor, veracity")] = (
+        "rumor/non-rumor"
+    )
+    train_on: Annotated[str, Field(description="Corpus that encoder, agents and baselines learn from")] = "sample"
+    shots: Annotated[int, Field(description="How many of its threads", ge=0)] = 100
+    seed: Annotated[int, Field(description="Which of them, and which comments vanilla draws")] = 0
+
+
+async def method_of(context: "Context | Method | None") -> Method:
+    """The method a graph runs: a batch brings one, other callers describe it, None means the defaults."""
+    if isinstance(context, Method):
+        return context
+    # Opening reads files and fits a classifier, which an event loop must not wait for.
+    return await asyncio.to_thread(_open, context or Context())
+
+
+@lru_cache(maxsize=8)
+def _open(context: Context) -> Method:
+    how, when = HOW[known(context.how, HOW, "how")], check_policy(context.when)
+    if len(checkpoints(context.when)) > 1:
+        raise UsageError(f"when {context.when}: a graph stops once; lists of checkpoints are for eval.run")
+    label_set = LABEL_SETS[known(context.labels, LABEL_SETS, "labels")]
+    models: dict[str, Model] = {}
+    if how.asks_model:
+        from agents.models import ModelSettings, open_model
+
+        if context.model is None:
+            raise UsageError(f"how {context.how} asks a chat model: set model, such as openai:gpt-4o-mini")
+        models[""] = open_model(ModelSettings(context.model, base_url=context.base_url))
+    from agents.call_log import CallLog
+
+    parts = Parts(label_set, context.seed, (), CallLog(), models, how=context.how)
+    if how.reads_vectors or when.reads_vectors:
+        from agents.encoder import Encoder
+        from corpora.locate import cache_dir
+
+        parts = replace(parts, encoder=Encoder(cache=cache_dir(os.environ)))
+    if how.reads_vectors or learns(context.when) or context.when.startswith("random"):
+        parts = replace(parts, **_training_threads(context, label_set))
+    if context.when == "eard":
+        _train(parts)
+    return Method(open_policy(context.when, parts), how.open(parts))
+
+
+def _training_threads(context: Context, label_set: LabelSet) -> dict[str, Any]:
+    import numpy as np
+
+    from corpora.catalog import load
+    from corpora.splits import few_shot
+
+    threads = [thread for thread in load(context.train_on, environ=os.environ).threads if label_set.of(thread)]
+    pool = 100 if learns(context.when) else 0
+    (fold,) = few_shot(threads, label_set.of, shots=context.shots, pool=pool, rng=np.random.default_rng(context.seed))
+    return {"shots": fold.shots, "pool": fold.pool}
+
+
+def _train(parts: Parts) -> None:
+    """Train the stopping agent if it is not there: a minute, once."""
+    from graphs.stoppers import folder, label_shots, missing, task_of
+    from training.workers import train_all
+
+    if missing(parts):
+        train_all({folder(parts): task_of(parts, asyncio.run(label_shots(parts)))})

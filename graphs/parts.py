@@ -1,0 +1,55 @@
+"""What stop policies and verifiers are made from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from corpora.labels import LabelSet
+from corpora.thread import ClaimThread
+
+if TYPE_CHECKING:
+    from agents.call_log import CallLog
+    from agents.encoder import Encoder
+    from agents.models import Model
+    from training.recurrent import Baseline
+    from training.settings import Settings
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All that one fold of a run offers; each stop policy and verifier takes what it needs."""
+
+    label_set: LabelSet
+    seed: int = 0
+    shots: Sequence[ClaimThread] = ()
+    """Labelled threads to learn from."""
+    log: "CallLog | None" = None
+    models: "Mapping[str, Model]" = field(default_factory=dict)
+    """Role -> model; "" is the one for every role that names none."""
+    encoder: "Encoder | None" = None
+    prompts: Path | None = None
+    samples: int = 1
+    how: str = "encoder"
+    """Name of the verifier, for stop policies that ask it."""
+    pool: Sequence[ClaimThread] = ()
+    """Unlabelled threads to learn from."""
+    stopper: "Settings | None" = None
+    """What a stopping agent is trained with; None for the defaults."""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """Thread id -> true label, for the oracle and nobody else."""
+    trained: "dict[str, Baseline]" = field(default_factory=dict)
+    """Baselines that were trained for these parts: their stop policy and their verifier are one network."""
+
+    @property
+    def labels(self) -> list[str]:
+        """The label of each shot."""
+        return [label for shot in self.shots if (label := self.label_set.of(shot))]
+
+    def learning_from(self, shots: Sequence[ClaimThread]) -> "Parts":
+        """The same, with other shots and nothing trained yet."""
+        return replace(self, shots=shots, trained={})
+
+    def model(self, role: str) -> "Model":
+        """The model that speaks in a role."""
+        return self.models.get(role) or self.models[""]

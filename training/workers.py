@@ -1,0 +1,125 @@
+"""Agents trained side by side, one process and one core each; a kill costs a few seconds of training.
+
+Each works in its own folder, under a lock: two commands that want the same agent train it once.
+"""
+
+import fcntl
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+from agents.stopping import learned
+from corpora.errors import UsageError
+from training.task import Task
+
+Report = Callable[[dict[Path, dict[str, float]]], None]
+"""Takes where each training stands (see `Trainer.statistics`)."""
+
+PROGRESS = "progress.json"
+LOOK = 0.3
+"""Seconds between two looks at how far the workers are."""
+
+_stop: Any = None
+
+
+def train_all(tasks: Mapping[Path, Task], report: Report | None = None, workers: int | None = None) -> None:
+    """Train every agent whose folder has none; returns when all are there.
+
+    Args:
+        tasks: Folder -> what its agent learns from.
+        report: Called now and then.
+        workers: Processes at most; None for one a core.
+
+    Raises:
+        UsageError: one of the tasks has nothing to imitate, its folder is another's, or a process was killed.
+    """
+    todo = {folder: task for folder, task in tasks.items() if not learned.saved(folder)}
+    if not todo:
+        return
+    workers = min(len(todo), workers or len(os.sched_getaffinity(0)))
+    # A forked copy of a process with threads may hang, so each begins anew.
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    with ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(stop, os.getpid())) as pool:
+        futures: list[Future[None]] = [pool.submit(_train, task, folder) for folder, task in todo.items()]
+        try:
+            left = set(futures)
+            while left:
+                done, left = wait(left, timeout=LOOK, return_when=FIRST_EXCEPTION)
+                if report:
+                    report({folder: _read(folder) for folder in todo})
+                for future in done:
+                    future.result()
+        except BrokenProcessPool:
+            raise UsageError(
+                "a training process was killed (out of memory?): what was trained is kept, the same command continues"
+            ) from None
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _begin(stop: Any, parent: int) -> None:
+    """Prepare a worker, before the libraries are imported."""
+    global _stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked, and asks us
+    threading.Thread(target=_outlive_nobody, args=(parent,), daemon=True).start()
+    os.environ["TQDM_DISABLE"] = "1"
+    _stop = stop
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def _outlive_nobody(parent: int) -> None:
+    """End with a parent that was killed; what was trained is on disk."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def _train(task: Task, folder: Path) -> None:
+    """Train one agent, in a worker, until it is done or nobody waits for it."""
+    from training.trainer import Trainer
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if _stop.is_set():
+                    return
+                time.sleep(LOOK)
+        if learned.saved(folder):
+            return
+        trainer = Trainer(task, folder)
+        while not trainer.finished:
+            if _stop.is_set():
+                return
+            _write(folder, trainer.advance())
+        trainer.write_policy()
+
+
+def _write(folder: Path, statistics: dict[str, float]) -> None:
+    part = folder / f".{PROGRESS}.part"
+    part.write_text(json.dumps(statistics))
+    part.replace(folder / PROGRESS)
+
+
+def _read(folder: Path) -> dict[str, float]:
+    try:
+        found: dict[str, float] = json.loads((folder / PROGRESS).read_text())
+        return found
+    except (OSError, ValueError):
+        return {}
