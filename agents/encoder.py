@@ -5,6 +5,7 @@ The default is all-MiniLM-L6-v2 (384 dimensions, mean pooling), whose weights co
 Hugging Face encoder is named as `hf:PATH-OR-NAME`.
 """
 
+import asyncio
 import hashlib
 import os
 import sqlite3
@@ -78,6 +79,11 @@ class Encoder:
         """Vectors of the texts, shape (len(texts), dimensions), float32."""
         self.warm(texts)
         return np.stack([self._vectors[text] for text in texts])
+
+    async def ready(self, texts: list[str]) -> None:
+        """Have the texts' vectors in memory; what is new loads files and runs the network off the event loop."""
+        if not self.holds(texts):
+            await asyncio.to_thread(self.warm, texts)
 
     def holds(self, texts: Iterable[str]) -> bool:
         """Whether every text's vector is in memory, so that a call costs no time."""

@@ -69,7 +69,12 @@ examples:
     )
     add("--limit", type=int, metavar="N", help="at most N test threads a seed, drawn at random")
     add("--shots", type=int, metavar="K", help="labelled threads to learn from (default: 50)")
-    add("--pool", type=int, metavar="N", help="unlabelled threads set aside from the test (default: 100)")
+    add(
+        "--pool",
+        type=int,
+        metavar="N",
+        help="unlabelled threads for the stopping agent to read, never tested (default: 100)",
+    )
     add("--seeds", type=int, metavar="N", help="how many seeds, from 0 (default: 5)")
     add("--keep-handles", action="store_true", help="show models the user names as they are")
     add = result.add_argument_group("when and how").add_argument

@@ -1,5 +1,6 @@
 """The Pareto frontier of macro-F1 against ER."""
 
+import math
 from collections.abc import Sequence
 
 Point = tuple[float, float]
@@ -13,6 +14,6 @@ def dominates(one: Point, other: Point) -> bool:
 
 def frontier(points: Sequence[Point]) -> list[int]:
     """Indices of the points that no point dominates, by ER; equal points are on it together."""
-    defined = [index for index, point in enumerate(points) if point == point and not any(x != x for x in point)]
+    defined = [index for index, point in enumerate(points) if not any(map(math.isnan, point))]
     kept = [i for i in defined if not any(dominates(points[j], points[i]) for j in defined)]
     return sorted(kept, key=lambda index: points[index])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import prompts
-from agents.stopping.learned import digest
+from agents.stopping.learned import digest, read_about
 from corpora.catalog import LoadedCorpus, load
 from corpora.errors import UsageError
 from corpora.labels import LABEL_SETS, LabelSet
@@ -154,6 +154,11 @@ def make_plan(config: RunConfig) -> Plan:
         threads = threads if train is not None else learned
     if train is not None and (leaking := len(exclude_overlap(threads, learned)[1])):
         counts["test_threads_also_in_training_corpus"] = leaking
+    name, _, folder = config.when.partition(":")
+    if name == "eard" and folder:
+        seen = set(read_about(Path(folder)).get("threads_seen", ()))
+        if known_before := sum(thread.id in seen for thread in threads):
+            counts["test_threads_that_the_stop_policy_learned_from"] = known_before
     if len({label_set.of(thread) for thread in threads}) < 2:
         raise UsageError(f"{corpus.name} has fewer than two classes of {label_set.name} left: nothing to tell apart")
     return Plan(config, corpus, label_set, threads, train, learned, counts)

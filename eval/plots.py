@@ -164,7 +164,7 @@ def _table(heading: str, results: Sequence[Result], stops: Sequence[Stops]) -> F
         lefts = [part / BINS + (place + 0.25) * width for part in range(BINS)]
         heights = [count / each.n for count in each.histogram]
         below.bar(lefts, heights, width, align="edge", color=colors[place % len(colors)], label=f"seed {each.seed}")
-    below.set(xlabel=f"share of posts read by {agents[0] if agents else None}", ylabel="share of threads", xlim=(0, 1))
+    below.set(xlabel=f"share of posts read by {agents[0]}", ylabel="share of threads", xlim=(0, 1))
     if stops:
         below.legend(handlelength=0.8)
     _label(ax, results, [_short(result.row, len(agents) > 1) for result in results])

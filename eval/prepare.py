@@ -1,15 +1,15 @@
-"""What a run with the learned stop policy needs first: labels of the shots' prefixes, and agents trained from them."""
+"""What the learned stop policy of a run is trained from: the verifier's labels of the shots' prefixes."""
 
 import asyncio
 from pathlib import Path
 
+from corpora.errors import UsageError
 from corpora.splits import Fold
 from eval.plan import Plan
 from eval.progress import RunProgress
 from eval.runner import RunStopped, Tools, parts_of
 from graphs.stoppers import folder, label_shots, missing, needed_texts, task_of
 from training.task import Task
-from training.workers import train_all
 
 
 def tasks_of(
@@ -18,33 +18,23 @@ def tasks_of(
     """What the missing agents of one seed learn from: the verifier labels every prefix of every shot.
 
     Raises:
-        RunStopped: more prefixes could not be labelled than --fail-on-error allows.
+        UsageError: no call can succeed, or the budget is spent.
+        RunStopped: a prefix could not be labelled; those that were are in the call log.
     """
     tasks: dict[Path, Task] = {}
     for fold in folds:
         parts = parts_of(plan, tools, fold, seed)
         if not missing(parts):
             continue
+        if not parts.pool:
+            raise UsageError("the stopping agent reads unlabelled threads, and the split leaves none: fewer --shots")
         assert parts.encoder is not None
         progress.embed(parts.encoder, needed_texts(parts))
         failures: list[str] = []
         with progress.labelling(seed, len(fold.shots)) as done:
-            labels = loop.run(label_shots(parts, concurrency=plan.config.concurrency, progress=done, failures=failures))
-        prefixes = sum(map(len, labels.values()))
-        if len(failures) > plan.config.fail_on_error * prefixes:
-            raise RunStopped(f"{len(failures)} of {prefixes} prefixes could not be labelled; the last: {failures[-1]}")
+            judged = loop.run(label_shots(parts, concurrency=plan.config.concurrency, progress=done, failures=failures))
         if failures:
-            progress.note(f"seed {seed}: {len(failures)} of {prefixes} prefixes could not be labelled: as abstained")
-        tasks[folder(parts)] = task_of(parts, labels)
+            # An agent is kept for good, and shall not have learned from a server's bad hour.
+            raise RunStopped(f"{len(failures)} prefixes of the shots could not be labelled; the last: {failures[-1]}")
+        tasks[folder(parts)] = task_of(parts, judged)
     return tasks
-
-
-def train(tasks: dict[Path, Task], progress: RunProgress) -> None:
-    """Train them, one a core, under a bar.
-
-    Raises:
-        UsageError: one has nothing to imitate.
-    """
-    if tasks:
-        with progress.training(tasks) as report:
-            train_all(tasks, report)

@@ -11,6 +11,9 @@ import duckdb
 from corpora.errors import UsageError
 from eval.database import connect
 
+EXPERTS = "experts"
+"""Role of the calls that labelled training threads: they belong to a run, and to none of its test threads."""
+
 _JSON = {"config", "prompts", "packages", "corpus_counts", "probabilities", "parameters", "request", "reply"}
 
 
@@ -81,7 +84,7 @@ def predictions(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[dict
     saved: so the numbers are those of the method, however often the run was interrupted.
     """
     query = """
-        WITH used AS (SELECT DISTINCT thread_id, key FROM calls WHERE run_id = $1 AND error IS NULL),
+        WITH used AS (SELECT DISTINCT thread_id, key FROM calls WHERE run_id = $1 AND error IS NULL AND role IS DISTINCT FROM $2),
              sizes AS (SELECT key, max(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens
                        FROM calls WHERE NOT cached AND key IN (SELECT key FROM used) GROUP BY key),
              spent AS (SELECT thread_id, count(*) AS calls, sum(tokens)::BIGINT AS tokens
@@ -89,7 +92,7 @@ def predictions(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[dict
         SELECT predictions.* EXCLUDE (rationale), coalesce(calls, 0) AS calls, coalesce(tokens, 0) AS tokens
         FROM predictions LEFT JOIN spent USING (thread_id)
         WHERE run_id = $1 ORDER BY thread_id, checkpoint"""
-    return rows(connection, query, [run_id])
+    return rows(connection, query, [run_id, EXPERTS])
 
 
 def find_runs(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:

@@ -50,18 +50,18 @@ def parts_of(plan: Plan, tools: Tools, fold: Fold, seed: int) -> Parts:
     config = plan.config
     answers = {thread.id: label for thread in fold.test if (label := plan.label_set.of(thread))}
     return Parts(
-        plan.label_set,
-        seed,
-        fold.shots,
-        tools.log,
-        tools.models,
-        tools.encoder,
-        config.prompts,
-        config.samples,
-        config.how,
-        fold.pool,
-        read_settings(config.stopper),
-        answers if "oracle" in config.checkpoints else {},
+        label_set=plan.label_set,
+        seed=seed,
+        shots=fold.shots,
+        log=tools.log,
+        models=tools.models,
+        encoder=tools.encoder,
+        prompts=config.prompts,
+        samples=config.samples,
+        how=config.how,
+        pool=fold.pool,
+        stopper=read_settings(config.stopper),
+        answers=answers if "oracle" in config.checkpoints else {},
     )
 
 

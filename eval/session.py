@@ -3,8 +3,8 @@
 import asyncio
 import gc
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,16 @@ from corpora.locate import cache_dir
 from eval.config import RunConfig
 from eval.database import connect
 from eval.plan import Plan, make_plan
-from eval.prepare import tasks_of, train
+from eval.prepare import tasks_of
 from eval.progress import RunProgress
-from eval.read import fetch_calls, find_runs, finished_threads, known_call_keys, read_run
+from eval.read import EXPERTS, fetch_calls, find_runs, finished_threads, known_call_keys, read_run
 from eval.report import Report, collect, show
 from eval.runner import Job, RunStopped, Tools, jobs, parts_of, run_jobs, texts_to_embed, unfinished
 from eval.store import Writer, recover
 from graphs.methods import HOW
 from graphs.stoppers import label_shots
 from training.task import Task
+from training.workers import train_all
 
 
 def run(config: RunConfig, shown: Callable[[Report], None] | None = None) -> int:
@@ -40,6 +41,12 @@ def run(config: RunConfig, shown: Callable[[Report], None] | None = None) -> int
         notes.print(
             f"{leaking} of {len(plan.threads)} test threads are in {config.train_on} too, where the shots come from: "
             f"--exclude-overlap {config.dataset} leaves them out of training.",
+            markup=False,
+        )
+    if seen := plan.counts.get("test_threads_that_the_stop_policy_learned_from"):
+        notes.print(
+            f"{config.when} learned from {seen} of the {len(plan.threads)} threads that may be tested here: "
+            "its results on them say little.",
             markup=False,
         )
     gc.freeze()  # the corpus stays to the end: the collector need not walk it again and again
@@ -56,7 +63,8 @@ def dry_run(config: RunConfig) -> int:
     log = CallLog(known=_known_keys(config.db, models), dry_run=True)
     tools, threads = Tools(log, models, None), 0
     # A learned policy cannot be opened before it is trained: whole threads are the most that it reads.
-    judged = replace(plan, config=replace(config, when="all-posts", stopper=())) if config.reads_vectors else plan
+    most = replace(config, when="first-post" if config.sea else "all-posts", stopper=())
+    judged = replace(plan, config=most) if config.reads_vectors else plan
     for seed in range(config.seeds):
         folds = plan.folds(seed)
         threads += sum(len(fold.test) for fold in folds)
@@ -126,7 +134,7 @@ class _Session:
         with suppress(KeyboardInterrupt):  # whoever is in a hurry does without the table
             self._table()
         totals = self.tools.log.totals
-        if totals.calls or totals.cached:
+        if self.tools.models and (self.config.when == "eard" or totals.naive_tokens > totals.computed_tokens):
             self.notes.print(totals.prompt_tokens(), markup=False, highlight=False, soft_wrap=True)
         return code
 
@@ -140,15 +148,24 @@ class _Session:
             if stored and stored["status"] == "finished":
                 continue
             # The calls belong to the seed's run; and a database that cannot be written shows before hours of training.
-            with Writer(self.config.db, row) as writer:
-                self.record = lambda call, writer=writer: writer.add(calls=[call])  # type: ignore[misc]
-                try:
-                    tasks |= tasks_of(self.plan, self.tools, folds, seed, progress, loop)
-                except BaseException as error:
-                    with suppress(UsageError):
-                        writer.finish("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
-                    raise
-        train(tasks, progress)
+            with self._writing(row) as writer:
+                self.record = lambda call, writer=writer: writer.add(calls=[{**call, "role": EXPERTS}])  # type: ignore[misc]
+                tasks |= tasks_of(self.plan, self.tools, folds, seed, progress, loop)
+                writer.finish("interrupted")  # what it is until it is judged
+        if tasks:
+            with progress.training(tasks) as report:
+                train_all(tasks, report)
+
+    @contextmanager
+    def _writing(self, row: dict[str, Any]) -> Iterator[Writer]:
+        """A run's writer; however the block fails, the run says so."""
+        with Writer(self.config.db, row) as writer:
+            try:
+                yield writer
+            except BaseException as error:
+                with suppress(UsageError):  # if this cannot be stored, that is what went wrong in the first place
+                    writer.finish("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
+                raise
 
     def _seed(self, seed: int, progress: RunProgress, loop: asyncio.Runner) -> None:
         """Start, continue or skip one seed's run."""
@@ -161,23 +178,15 @@ class _Session:
                 progress.note(f"seed {seed}: finished before ({run_id}); --fresh judges it again")
             progress.begin_seed(seed, self.config.seeds, n_threads, n_threads)
             return
-        with Writer(self.config.db, row) as writer:
-            try:
-                writer.forget_failed()
-                done = finished_threads(self.config.db, run_id)
-                progress.begin_seed(seed, self.config.seeds, n_threads, len(done))
-                if self.tools.encoder:
-                    progress.embed(self.tools.encoder, texts_to_embed(self.config, folds))
-                todo = unfinished(jobs(self.plan, self.tools, folds, seed), done)
-                self._judge(writer, todo, n_threads, progress, loop)
-                self._measure(writer)
-            except KeyboardInterrupt:
-                writer.finish("interrupted")
-                raise
-            except Exception:
-                with suppress(UsageError):  # if this cannot be stored, that is what went wrong in the first place
-                    writer.finish("failed")
-                raise
+        with self._writing(row) as writer:
+            writer.forget_failed()
+            done = finished_threads(self.config.db, run_id)
+            progress.begin_seed(seed, self.config.seeds, n_threads, len(done))
+            if self.tools.encoder:
+                progress.embed(self.tools.encoder, texts_to_embed(self.config, folds))
+            todo = unfinished(jobs(self.plan, self.tools, folds, seed), done)
+            self._judge(writer, todo, n_threads, progress, loop)
+            self._measure(writer)
             writer.finish("finished")
 
     def _judge(
@@ -215,6 +224,9 @@ class _Session:
             return
         show(report, self.console)
         self.console.print(f"stored in {self.config.db} as {config_id}: python -m eval.show {config_id}", style="dim")
+        if self.config.when == "eard":
+            again = f"--dataset {self.config.dataset} --labels {self.plan.label_set.name}"
+            self.console.print(f"beside baselines and chance: python -m eval.study table {again}", style="dim")
 
     def _attempt(self) -> int:
         """The attempt to work on: the newest that the database knows, or with --fresh the one after it."""

@@ -10,13 +10,15 @@ from eval.config import RunConfig
 Kind = Literal["agent", "audit", "baseline", "rule"]
 
 BASELINES = {"CED": "ced", "ERD": "erd", "HEARD": "heard"}
-VARIANTS: dict[str, tuple[str, ...]] = {"EARD": ()}
+VARIANTS: dict[str, tuple[str, ...]] = {"EARD": (), "EARD, steady": ("steady",)}
 """Each with its own row and its own audits in the table: name -> settings of the agent, as --stopper takes them."""
 HOURS = (1.0, 6.0, 12.0, 24.0, 36.0)
 SHOTS = (10, 20, 30, 40, 50)
 ALPHAS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 TRAIN_ON = ("pheme", "twitter15")
 THRESHOLDS = (0.6, 0.7, 0.8, 0.9)
+THRESHOLD = 0.7
+"""Where a study has room for one."""
 SHUFFLED, NONE = "shuffled experts", "no experts"
 
 _PAPER_ALPHA = 0.7  # Table 3's, and so the agent's own default: the same run with or without its being named
@@ -91,6 +93,12 @@ def _confidence(base: RunConfig) -> list[Row]:
     ]
 
 
+def _sure(base: RunConfig, x: float | None = None, group: str = "", suffix: str = "") -> list[Row]:
+    """The rule to beat, at one threshold."""
+    config = plain(base, f"confidence:{THRESHOLD}")
+    return [Row(f"confidence {THRESHOLD}{suffix}", config, "rule", "confidence", x=x, group=group)]
+
+
 def table(base: RunConfig, variants: Mapping[str, Sequence[str]], hours: Sequence[float]) -> list[Row]:
     """Baselines, the agent and what audits it.
 
@@ -117,7 +125,10 @@ def shots(base: RunConfig, numbers: Sequence[int]) -> list[Row]:
     for number in numbers:
         few = replace(base, shots=number)
         rows.append(Row(f"EARD, {number} shots", agent(few), "agent", "EARD", x=float(number)))
-        rows += _ends(few, float(number), suffix=f", {number} shots")
+        rows += [
+            *_ends(few, float(number), suffix=f", {number} shots"),
+            *_sure(few, number, suffix=f", {number} shots"),
+        ]
     return sorted(rows, key=lambda row: (row.kind, row.system))  # the agent's rows first, each system's together
 
 
@@ -127,7 +138,7 @@ def alpha(base: RunConfig, alphas: Sequence[float]) -> list[Row]:
     Raises:
         UsageError: a weight is not between 0 and 1.
     """
-    rows = [*_ends(base), *_baselines(base)]
+    rows = [*_ends(base), *_confidence(base), *_baselines(base)]
     kept = tuple(each for each in base.stopper if each.partition("=")[0] not in _OF_AGENT)
     for value in alphas:
         if not 0 <= value <= 1:
@@ -152,9 +163,10 @@ def cross(base: RunConfig, corpora: Sequence[str]) -> list[Row]:
             there, suffix = replace(base, train_on=corpus, exclude_overlap=overlap), f", trained on {corpus}"
         rows.append(Row(f"EARD{suffix}", agent(there), "agent", "EARD", group=corpus))
         rows += [*_baselines(there, corpus, suffix), *_ends(there, group=corpus, suffix=suffix)]
+        rows += _sure(there, group=corpus, suffix=suffix)
     return rows
 
 
 def hours(base: RunConfig, when: Sequence[float]) -> list[Row]:
     """Preset hours, and the agent that stops when it wants."""
-    return [*_clock(base, when), *_ends(base), Row("EARD", agent(base), "agent", "EARD")]
+    return [*_clock(base, when), *_ends(base), *_sure(base), Row("EARD", agent(base), "agent", "EARD")]

@@ -159,7 +159,8 @@ def run_rows(rows: Sequence[studies.Row], note: Callable[[str], None], found: "l
             if shown:
                 reports[config] = shown[-1]
             if code:
-                found.extend(Result(each, reports[config]) for each in rows if shown and each.config is row.config)
+                same = [row] if row.random else [each for each in rows if each.config is row.config]
+                found.extend(Result(each, reports[config]) for each in same if shown)
                 return code
         found.append(Result(row, reports[config]))
     return 0

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,8 +55,16 @@ async def method_of(context: "Context | Method | None") -> Method:
     """The method a graph runs: a batch brings one, other callers describe it, None means the defaults."""
     if isinstance(context, Method):
         return context
-    # Opening reads files and fits a classifier, which an event loop must not wait for.
-    return await asyncio.to_thread(_open, context or Context())
+    # Opening reads files, fits and trains, which an event loop must not wait for.
+    return await asyncio.to_thread(_open_once, context or Context())
+
+
+_one_at_a_time = threading.Lock()
+
+
+def _open_once(context: Context) -> Method:
+    with _one_at_a_time:  # two first requests must not both label and train
+        return _open(context)
 
 
 @lru_cache(maxsize=8)
@@ -64,16 +73,11 @@ def _open(context: Context) -> Method:
     if len(checkpoints(context.when)) > 1:
         raise UsageError(f"when {context.when}: a graph stops once; lists of checkpoints are for eval.run")
     label_set = LABEL_SETS[known(context.labels, LABEL_SETS, "labels")]
-    models: dict[str, Model] = {}
-    if how.asks_model:
-        from agents.models import ModelSettings, open_model
-
-        if context.model is None:
-            raise UsageError(f"how {context.how} asks a chat model: set model, such as openai:gpt-4o-mini")
-        models[""] = open_model(ModelSettings(context.model, base_url=context.base_url))
+    if how.asks_model and context.model is None:
+        raise UsageError(f"how {context.how} asks a chat model: set model, such as openai:gpt-4o-mini")
     from agents.call_log import CallLog
 
-    parts = Parts(label_set, context.seed, (), CallLog(), models, how=context.how)
+    parts = Parts(label_set, context.seed, (), CallLog(), _models(context), how=context.how)
     if how.reads_vectors or when.reads_vectors:
         from agents.encoder import Encoder
         from corpora.locate import cache_dir
@@ -82,7 +86,7 @@ def _open(context: Context) -> Method:
     if how.reads_vectors or learns(context.when) or context.when.startswith("random"):
         parts = replace(parts, **_training_threads(context, label_set))
     if context.when == "eard":
-        _train(parts)
+        _train(context, parts)
     return Method(open_policy(context.when, parts), how.open(parts))
 
 
@@ -98,10 +102,36 @@ def _training_threads(context: Context, label_set: LabelSet) -> dict[str, Any]:
     return {"shots": fold.shots, "pool": fold.pool}
 
 
-def _train(parts: Parts) -> None:
+def _models(context: Context) -> "dict[str, Model]":
+    if not HOW[context.how].asks_model or context.model is None:
+        return {}
+    from agents.models import ModelSettings, open_model
+
+    return {"": open_model(ModelSettings(context.model, base_url=context.base_url))}
+
+
+def _train(context: Context, parts: Parts) -> None:
     """Train the stopping agent if it is not there: a minute, once."""
-    from graphs.stoppers import folder, label_shots, missing, task_of
+    from agents.call_log import CallLog
+    from graphs.stoppers import Judged, folder, label_shots, missing, needed_texts, task_of
     from training.workers import train_all
 
-    if missing(parts):
-        train_all({folder(parts): task_of(parts, asyncio.run(label_shots(parts)))})
+    if not missing(parts):
+        return
+    if not parts.pool:
+        raise UsageError(f"{context.train_on} has no unlabelled threads left for the stopping agent: set fewer shots")
+    assert parts.encoder is not None
+    parts.encoder.warm(needed_texts(parts))
+
+    async def judged() -> Judged:
+        # A client belongs to the event loop in which it first answered; this one ends here, and so does the client.
+        models = _models(context)
+        failures: list[str] = []
+        found = await label_shots(replace(parts, models=models, log=CallLog()), failures=failures)
+        for model in models.values():
+            await model.close()
+        if failures:
+            raise UsageError(f"the model could not be asked while the stopping agent was prepared: {failures[0]}")
+        return found
+
+    train_all({folder(parts): task_of(parts, asyncio.run(judged()))})

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agents.stopping.fixed import Confident, after_hours, after_posts
 from agents.verdict import StopPolicy, Verifier
 from corpora.errors import UsageError
 from graphs.parts import Parts
@@ -103,37 +104,36 @@ class How:
 HOW = {
     "encoder": How(_encoder, "MiniLM vectors + logistic regression on the shots", asks_model=False, reads_vectors=True),
     "direct": How(_direct, "one Yes/No question on the posts read (EARD)", prompts=("direct",)),
-    "ced": How(lambda parts: _baseline("ced", parts).verifier, "CED's own classifier (GRU)", False, True),
-    "erd": How(lambda parts: _baseline("erd", parts).verifier, "ERD's own classifier (GRU)", False, True),
-    "heard": How(lambda parts: _baseline("heard", parts).verifier, "HEARD's own classifier (GRU)", False, True),
+    "ced": How(
+        lambda parts: _baseline("ced", parts).verifier,
+        "CED's own classifier (GRU)",
+        asks_model=False,
+        reads_vectors=True,
+    ),
+    "erd": How(
+        lambda parts: _baseline("erd", parts).verifier,
+        "ERD's own classifier (GRU)",
+        asks_model=False,
+        reads_vectors=True,
+    ),
+    "heard": How(
+        lambda parts: _baseline("heard", parts).verifier,
+        "HEARD's own classifier (GRU)",
+        asks_model=False,
+        reads_vectors=True,
+    ),
     "vanilla": How(_vanilla, "one Fake/Real question on 40 random comments (S2MAD)", prompts=("vanilla",)),
 }
 
 
-def _after_posts(argument: str, _: Parts | None = None) -> StopPolicy:
-    from agents.stopping.fixed import after_posts
-
-    return after_posts(argument)
-
-
-def _after_hours(argument: str, _: Parts | None = None) -> StopPolicy:
-    from agents.stopping.fixed import after_hours
-
-    return after_hours(argument)
-
-
 def _confidence(argument: str, parts: Parts) -> StopPolicy:
-    from agents.stopping.fixed import Confident
-
     return Confident(HOW[parts.how].open(parts), _share(argument, "confidence"))
 
 
 def _eard(argument: str, parts: Parts) -> StopPolicy:
-    from agents.stopping.learned import learned
-    from graphs.stoppers import folder
+    from graphs.stoppers import folder, policy
 
-    assert parts.encoder is not None
-    return learned(Path(argument) if argument else folder(parts), parts.encoder)
+    return policy(Path(argument) if argument else folder(parts), parts)
 
 
 def _random(argument: str, parts: Parts) -> StopPolicy:
@@ -186,24 +186,46 @@ class When:
 
 
 WHEN = {
-    "first-post": When(lambda _, parts: _after_posts("1"), "after the source post"),
-    "all-posts": When(lambda _, parts: _after_posts("all"), "after the last post"),
-    "posts": When(_after_posts, "after N posts, or all", "N", _after_posts),
-    "hours": When(_after_hours, "H hours after the source post", "H", _after_hours),
+    "first-post": When(lambda *_: after_posts("1"), "after the source post"),
+    "all-posts": When(lambda *_: after_posts("all"), "after the last post"),
+    "posts": When(lambda text, _: after_posts(text), "after N posts, or all", "N", after_posts),
+    "hours": When(lambda text, _: after_hours(text), "H hours after the source post", "H", after_hours),
     "confidence": When(
         _confidence, "where the verifier gives a label probability T", "T", lambda text: _share(text, "confidence")
     ),
-    "eard": When(_eard, "the imitation-learned agent, trained if it is not there; or DIR's", "[DIR]", _policy_folder,
-                 reads_vectors=True, learns=True),
-    "ced": When(lambda text, parts: _baseline("ced", parts, text).policy, "CED's credible point; probability T",
-                "[T]", lambda text: text and _share(text, "ced"), reads_vectors=True, learns=True),
-    "erd": When(lambda _, parts: _baseline("erd", parts).policy, "ERD's checkpoint module (DQN)",
-                reads_vectors=True, learns=True),
-    "heard": When(lambda _, parts: _baseline("heard", parts).policy, "HEARD's stable point (neural Hawkes process)",
-                  reads_vectors=True, learns=True),
-    "random": When(_random, "by chance, as early as a mean ER: the floor", "ER", lambda text: _share(text, "random")),
+    "eard": When(
+        _eard,
+        "the imitation-learned agent, trained if it is not there; or DIR's",
+        "[DIR]",
+        _policy_folder,
+        reads_vectors=True,
+        learns=True,
+    ),
+    "ced": When(
+        lambda text, parts: _baseline("ced", parts, text).policy,
+        "first post with a label of probability T (0.975): CED",
+        "[T]",
+        lambda text: text and _share(text, "ced"),
+        reads_vectors=True,
+        learns=True,
+    ),
+    "erd": When(
+        lambda _, parts: _baseline("erd", parts).policy,
+        "where ERD's deep Q-network says stop",
+        reads_vectors=True,
+        learns=True,
+    ),
+    "heard": When(
+        lambda _, parts: _baseline("heard", parts).policy,
+        "where less than one more change of label is expected: HEARD",
+        reads_vectors=True,
+        learns=True,
+    ),
+    "random": When(
+        _random, "by chance, at a mean early rate of ER: the floor", "ER", lambda text: _share(text, "random")
+    ),
     "oracle": When(_oracle, "where the verifier is first right: the ceiling"),
-}  # fmt: skip
+}
 
 
 def checkpoints(when: str) -> list[str]:

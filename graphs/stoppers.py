@@ -8,12 +8,18 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 import prompts
-from agents.stopping.learned import WORDS, saved
+from agents.stopping.learned import WORDS, learned, read_about, read_network, saved
+from agents.stopping.steady import NUMBERS, Steady, features
+from agents.verdict import StopPolicy, Verdict, Verifier
 from corpora.locate import cache_dir
 from corpora.thread import ClaimThread
 from graphs.methods import HOW
@@ -23,7 +29,7 @@ from training.prefix_labels import Labels, label_threads, out_of_fold
 from training.settings import Settings
 from training.task import Task
 
-VERSION = 1
+VERSION = 2
 """Raised when what training computes changes, so that agents of before are not taken for agents of now."""
 
 
@@ -43,46 +49,102 @@ def needed_texts(parts: Parts) -> list[str]:
     return [*WORDS, *(post.text for thread in (*parts.shots, *parts.pool) for post in thread.posts)]
 
 
+@dataclass
+class Judged:
+    """What the verifier said of training threads' prefixes."""
+
+    labels: dict[str, Labels]
+    """Thread id -> label of every prefix."""
+    verdicts: dict[tuple[str, int], Verdict]
+    """Thread id and posts read -> the whole verdict."""
+
+    def recording(self, verifier: Verifier) -> Verifier:
+        """The same verifier, remembered here."""
+
+        async def verify(prefix: ClaimThread) -> Verdict:
+            verdict = await verifier(prefix)
+            self.verdicts[prefix.id, len(prefix.posts)] = verdict
+            return verdict
+
+        return verify
+
+    def states(self, thread: ClaimThread) -> NDArray[np.float32]:
+        """How the verdict on a thread fared, as the changes that a running sum is made of: (posts, 5)."""
+        count = len(self.labels[thread.id])
+        failed = Verdict.failed("not asked")
+        known = features([self.verdicts.get((thread.id, n), failed) for n in range(1, count + 1)])
+        return np.diff(known, axis=0, prepend=np.zeros_like(known[:1]))
+
+
 async def label_shots(
     parts: Parts,
     *,
     concurrency: int = 32,
     progress: Callable[[int], None] | None = None,
     failures: list[str] | None = None,
-) -> dict[str, Labels]:
+) -> Judged:
     """What the verifier says of every prefix of every shot; one that learned from the shots says it out of fold.
 
+    Where the agent learns from the verifier's stability, it is asked about the pool's threads too.
+
     Args:
-        parts: Shots, and what the verifier is made from.
+        parts: Shots, pool, and what the verifier is made from.
         concurrency: Threads labelled side by side.
         progress: Told how many shots are labelled.
         failures: Takes a line for each prefix of which the model could not be asked.
     """
-    how, longest = HOW[parts.how], _settings(parts).max_posts or None
+    how, settings, found = HOW[parts.how], _settings(parts), Judged({}, {})
+    longest = settings.max_posts or None
+    asked = partial(
+        label_threads, models=parts.models.values(), concurrency=concurrency, max_posts=longest, failures=failures
+    )
+    verifier = found.recording(how.open(parts))
     if how.reads_vectors:
 
         def fit(shots: Sequence[ClaimThread], _: Sequence[str]) -> Any:
-            return how.open(parts.learning_from(shots))
+            return found.recording(how.open(parts.learning_from(shots)))
 
-        return await out_of_fold(fit, parts.shots, parts.labels, seed=parts.seed, max_posts=longest, progress=progress)
-    return await label_threads(
-        how.open(parts),
-        parts.shots,
-        models=parts.models.values(),
-        concurrency=concurrency,
-        max_posts=longest,
-        progress=progress,
-        failures=failures,
-    )
+        found.labels |= await out_of_fold(
+            fit, parts.shots, parts.labels, seed=parts.seed, max_posts=longest, progress=progress
+        )
+    else:
+        found.labels |= await asked(verifier, parts.shots, progress=progress)
+    if settings.learn_from == "stability":
+        found.labels |= await asked(verifier, parts.pool)
+    return found
 
 
-def task_of(parts: Parts, labels: dict[str, Labels]) -> Task:
+def task_of(parts: Parts, judged: Judged) -> Task:
     """Everything the agent is trained from."""
     assert parts.encoder is not None
+    settings = _settings(parts)
     about = {"encoder": parts.encoder.name, "label_set": parts.label_set.name, "verifier": _verifier(parts)}
-    return task.task_of(
-        parts.encoder, parts.shots, parts.labels, parts.pool, labels, parts.seed, _settings(parts), about
+    about |= {"state": settings.state, "threads_seen": [thread.id for thread in (*parts.shots, *parts.pool)]}
+    made = task.task_of(
+        parts.encoder, parts.shots, parts.labels, parts.pool, judged.labels, parts.seed, settings, about
     )
+    if settings.learn_from == "stability":
+        made = replace(made, pool_predicted=[judged.labels[thread.id] for thread in parts.pool])
+    if settings.state == "verdicts":
+        made = replace(
+            made,
+            pool=[judged.states(thread) for thread in parts.pool],
+            shots=[judged.states(thread) for thread in parts.shots],
+            words=np.zeros((len(WORDS), NUMBERS), dtype=np.float32),
+        )
+    return made
+
+
+def policy(place: Path, parts: Parts) -> StopPolicy:
+    """Open a saved policy, whatever it reads.
+
+    Raises:
+        UsageError: there is none, or it cannot be used.
+    """
+    assert parts.encoder is not None
+    if read_about(place).get("state") == "verdicts":
+        return Steady(read_network(place), HOW[parts.how].open(parts))
+    return learned(place, parts.encoder)
 
 
 def _settings(parts: Parts) -> Settings:
@@ -119,10 +181,9 @@ def _verifier(parts: Parts) -> dict[str, Any]:
 
 
 def _digest(threads: Sequence[ClaimThread], labels: Sequence[str]) -> str:
-    """Content address of threads: ids, labels and what the posts say, in order."""
+    """Content address of threads: ids, labels, and all that a verifier may show of the posts, in order."""
     digest = hashlib.sha256()
     for thread, label in zip(threads, labels, strict=True):
-        for text in (thread.id, label, thread.language, *(post.text for post in thread.posts)):
-            raw = text.encode("utf-8", "surrogatepass")
-            digest.update(len(raw).to_bytes(8) + raw)
+        raw = repr((thread.id, label, thread.language, thread.posts)).encode("utf-8", "surrogatepass")
+        digest.update(len(raw).to_bytes(8) + raw)
     return digest.hexdigest()

@@ -49,8 +49,9 @@ class Planted:
             rows.append(row / np.linalg.norm(row))
         return np.array(rows, dtype=np.float32)
 
-    def holds(self, texts):
-        return self.held
+    async def ready(self, texts):
+        if not self.held:
+            await asyncio.to_thread(self, texts)
 
 
 def told(label, name, at=3, posts=7):

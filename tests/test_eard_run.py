@@ -18,6 +18,7 @@ from corpora.locate import cache_dir
 from eval.run import main
 from graphs.context import Context
 from graphs.stop_then_detect import graph, recursion_limit
+from tests.made_up import stub_process
 
 ROOT = Path(__file__).parent.parent
 SMALL = ["--dataset", "sample", "--shots", "20", "--pool", "20", "--limit", "30", "--seeds", "1"]
@@ -213,3 +214,24 @@ def _group_lives(group: int) -> bool:
         if int(fields[2]) == group and fields[0] != "Z":
             return True
     return False
+
+
+def test_steady_variant_runs_and_warns_where_it_has_learned(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--stopper", "steady", "steps=1000"]) == 0
+    (agent,) = agents()
+    about = json.loads((agent / "policy.json").read_text())
+    assert about["state"] == "verdicts"
+    assert len(about["threads_seen"]) == 40
+    # the verifier is asked after every post, and stops are within the thread
+    assert all(1 <= row["stop_index"] <= row["n_posts"] for row in rows("SELECT * FROM predictions"))
+    capsys.readouterr()
+    assert main([*SMALL, "--when", f"eard:{agent}"]) == 0
+    assert "learned from 40 of the 192 threads" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_failed_label_leaves_no_agent_behind(capsys: pytest.CaptureFixture[str]) -> None:
+    with stub_process([{"contains": "\n[4]", "fault": ["server_error"] * 1000, "reply": "No"}, {"reply": "No"}]) as url:
+        arguments = [*SMALL, "--language", "en", *QUICK, "--method", "eard", "--model", "openai:x", "--base-url", url]
+        assert main([*arguments, "--max-retries", "0"]) == 1
+    assert "could not be labelled" in capsys.readouterr().err
+    assert not list(Path("cache").glob("hearsay/stoppers/*/policy.json"))

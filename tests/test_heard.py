@@ -34,6 +34,9 @@ class Planted:
     def holds(self, texts: object) -> bool:
         return True
 
+    async def ready(self, texts: list[str]) -> None:
+        """Nothing to wait for."""
+
 
 def thread(name: str, texts: Sequence[str], seconds: Sequence[float | None] | None = None) -> ClaimThread:
     times = seconds or [600.0 * i for i in range(len(texts))]

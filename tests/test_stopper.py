@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +17,18 @@ from gymnasium.utils.env_checker import check_env
 
 from agents.encoder import Encoder
 from agents.stopping.audits import Oracle, RandomStop, random_stop
-from agents.stopping.learned import LearnedPolicy, digest, learned, read_about, save, saved
+from agents.stopping.learned import LearnedPolicy, Network, digest, learned, read_about, save, saved
+from agents.stopping.steady import NUMBERS, Steady, features
 from agents.verdict import Verdict
 from corpora.catalog import load
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread, Post
 from training.experts import Stop
-from training.settings import RELEASED, Settings, apart, read_settings
+from training.settings import RELEASED, Settings, read_settings
 from training.stopper import main as stopper
 from training.stopping_env import Normaliser, States, StoppingEnv
 from training.task import Task
-from training.trainer import CHUNK, STATE, Trainer
+from training.trainer import CHUNK, STATE, Trainer, _first
 from training.workers import train_all
 
 ROOT = Path(__file__).parent.parent
@@ -143,7 +145,9 @@ def test_agent_learns_where_the_verifier_becomes_right(tmp_path: Path) -> None:
 @pytest.mark.parametrize("experts", ["shuffled", "none"])
 def test_agent_without_real_experts_does_not(experts: str, tmp_path: Path) -> None:
     task, told = planted(Settings(steps=20_000, experts=experts))
-    assert np.mean(trained(task, tmp_path).stops() == np.array(told)) < 0.6
+    trainer = trained(task, tmp_path)
+    assert np.mean(trainer.stops() == np.array(told)) < 0.6
+    assert (sum(trainer.shown.values()) == 0) == (experts == "none")
 
 
 def test_training_again_and_training_resumed_end_in_the_same_weights(tmp_path: Path) -> None:
@@ -161,10 +165,14 @@ def test_training_again_and_training_resumed_end_in_the_same_weights(tmp_path: P
 
 
 @pytest.mark.parametrize("words", [["released", "environments=20"], ["gradient_penalty=10"], ["reward=logit"]])
-def test_variants_of_the_objective_train(words: list[str], tmp_path: Path) -> None:
-    settings = read_settings([*words, "steps=1000"])
-    standing = Trainer(planted(settings)[0], tmp_path).advance()
-    assert np.isfinite(standing["loss"])
+def test_variants_of_the_objective_train_and_differ(words: list[str], tmp_path: Path) -> None:
+    trainer = Trainer(planted(read_settings([*words, "steps=1000"]))[0], tmp_path / "variant")
+    plain = Trainer(planted(Settings(steps=1000))[0], tmp_path / "plain")
+    assert (trainer._gail.reward_train is trainer._gail._reward_net) == (words != ["gradient_penalty=10"])
+    assert np.isfinite(trainer.advance()["loss"])
+    plain.advance()
+    mine, theirs = (each._agent.policy.state_dict()["action_net.weight"] for each in (trainer, plain))
+    assert not torch.equal(mine, theirs)
 
 
 def test_discriminator_steps_on_objective_3(tmp_path: Path) -> None:
@@ -212,7 +220,7 @@ def test_settings_are_read_as_they_are_written() -> None:
     assert read_settings(["steps=2e4", "decay=yes", "experts=ce", "alpha=.5"]) == Settings(
         steps=20_000, decay=True, experts="ce", alpha=0.5
     )
-    assert apart(read_settings(["released", "min_posts=1"])) == {n: v for n, v in RELEASED.items() if n != "min_posts"}
+    assert read_settings(["released", "min_posts=1"]) == Settings(**RELEASED | {"min_posts": 1})
 
 
 class Planted(Encoder):
@@ -277,9 +285,9 @@ async def test_policy_refuses_vectors_of_another_size() -> None:
                (("hidden1", 4, D), ("hidden2", 4, 4), ("action", 2, 4)) for part, shape in
                (("weight", (rows, columns)), ("bias", (rows,)))}  # fmt: skip
     tensors |= {name: np.ones(D, np.float32) for name in ("mean", "deviation", "continue")}
-    assert await LearnedPolicy(tensors, Planted())(conversation(["a"])) == 0.5
+    assert await LearnedPolicy(Network(tensors), Planted())(conversation(["a"])) == 0.5
     with pytest.raises(UsageError, match="vectors of 8"):
-        await LearnedPolicy(tensors, Planted(D + 1))(conversation(["a"]))
+        await LearnedPolicy(Network(tensors), Planted(D + 1))(conversation(["a"]))
 
 
 def test_random_stop_has_the_early_rate_it_is_asked_for() -> None:
@@ -313,10 +321,12 @@ def test_command_trains_resumes_after_a_kill_and_refuses_anothers_folder(
     arguments = ["--dataset", "sample", "--shots", "20", "--pool", "20", "--set", "steps=20000", "--out"]
     killed, whole = str(tmp_path / "killed"), str(tmp_path / "whole")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, "-m", "training.stopper", *arguments, killed], env=environment)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "training.stopper", *arguments, killed], env=environment, start_new_session=True
+    )
     while not (Path(killed) / STATE).is_file() and process.poll() is None:
         time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGKILL)  # the worker too: it would go on for a second
     process.wait()
     assert not saved(Path(killed))
     assert stopper([*arguments, killed]) == 0
@@ -325,10 +335,16 @@ def test_command_trains_resumes_after_a_kill_and_refuses_anothers_folder(
     assert (Path(killed) / "policy.safetensors").read_bytes() == (Path(whole) / "policy.safetensors").read_bytes()
     assert stopper([*arguments, killed]) == 0  # and once more: it is there
     assert "holds this agent already" in " ".join(capsys.readouterr().err.split())
-    with pytest.raises(SystemExit) as stop:
-        stopper([*arguments, killed, "--seed", "1"])
-    assert stop.value.code == 2
-    assert "choose another --out" in capsys.readouterr().err
+    for other in (["--seed", "1"], ["--set", "alpha=0.9", "steps=20000"]):
+        with pytest.raises(SystemExit) as stop:
+            stopper([*arguments, killed, *other])
+        assert stop.value.code == 2
+        assert "choose another --out" in capsys.readouterr().err
+    # a mistake leaves no claim on the folder, and a setting may be spelled in two ways
+    with pytest.raises(SystemExit):
+        stopper([*arguments, str(tmp_path / "new"), "--labels", "nope"])
+    assert not (tmp_path / "new").exists()
+    assert stopper([*arguments, killed, "--set", "steps=2e4", "alpha=.70"]) == 0
 
 
 def test_command_labels_by_a_chat_model_and_asks_nothing_twice(
@@ -360,3 +376,62 @@ def test_workers_pass_on_what_is_wrong(tmp_path: Path) -> None:
     wrong = Task(task.pool, task.shots, [["no"] * len(v) for v in task.shots], task.gold, task.words, 0)
     with pytest.raises(UsageError, match="right on no prefix"):
         train_all({tmp_path / "x": wrong})
+
+
+def test_features_of_the_verdicts_so_far() -> None:
+    def says(label: str | None, sure: float | None) -> Verdict:
+        other = "b" if label == "a" else "a"
+        return Verdict(label, {label: sure, other: 1 - sure} if label and sure else None)
+
+    found = features([says("a", 0.6), says("a", 0.8), says("b", 0.7), says(None, None), says("b", None)])
+    sure, place, flips, run, mean = found.T
+    np.testing.assert_allclose(sure[:4], [np.log(0.6 / 0.4), np.log(4), np.log(7 / 3), 0], rtol=1e-5)
+    np.testing.assert_allclose(place, np.log1p(np.arange(5)), rtol=1e-6)
+    assert flips.tolist() == [0, 0, 1, 2, 3]
+    np.testing.assert_allclose(run, np.log1p([0, 1, 0, 0, 0]), rtol=1e-6)
+    np.testing.assert_allclose(mean[:3], [0.6, 0.7, (0.4 + 0.2 + 0.7) / 3], rtol=1e-6)
+    assert sure[4] > 9  # no probabilities: sure of its label
+
+
+async def test_steady_policy_is_a_function_of_the_prefix_and_asks_once_a_post(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    async def verifier(prefix: ClaimThread) -> Verdict:
+        asked.append(len(prefix.posts))
+        return Verdict("a", {"a": 0.5 + 0.04 * len(prefix.posts), "b": 0.5 - 0.04 * len(prefix.posts)})
+
+    rng = np.random.default_rng(0)
+    tensors = {f"{layer}.{part}": rng.normal(size=shape).astype(np.float32) for layer, rows, columns in
+               (("hidden1", 4, NUMBERS), ("hidden2", 4, 4), ("action", 2, 4)) for part, shape in
+               (("weight", (rows, columns)), ("bias", (rows,)))}  # fmt: skip
+    tensors |= {name: np.ones(NUMBERS, np.float32) for name in ("mean", "deviation", "continue")}
+    thread = conversation(["x"] * 8)
+    policy = Steady(Network(tensors), verifier)
+    forward = [await policy(thread.prefix(n)) for n in range(1, 9)]
+    assert asked == list(range(1, 9))
+    fresh = Steady(Network(tensors), verifier)
+    assert [await fresh(thread.prefix(n)) for n in (8, 3, 5)] == [forward[7], forward[2], forward[4]]
+    # the threshold lies at a half, and changes the order of nothing
+    bent = Steady(Network({**tensors, "threshold": np.array([0.8], np.float32)}), verifier)
+    calibrated = [await bent(thread.prefix(n)) for n in range(1, 9)]
+    assert np.argsort(calibrated).tolist() == np.argsort(forward).tolist()
+    assert [p >= 0.5 for p in calibrated] == [p >= 0.8 for p in forward]
+
+
+def test_calibrated_threshold_reads_as_much_as_is_asked(tmp_path: Path) -> None:
+    task, _ = planted(Settings(steps=2_000, learn_from="stability", early_rate=0.4))
+    rng = np.random.default_rng(3)
+    flips = [["no" if t < int(rng.integers(1, len(v) + 1)) else "yes" for t in range(len(v))] for v in task.pool]
+    task = replace(task, pool_predicted=flips)
+    trainer = trained(task, tmp_path)
+    pool = trainer._pool
+    rates = (_first(pool, trainer._probabilities(pool), trainer.threshold()) + 1) / pool.lengths
+    later = (_first(pool, trainer._probabilities(pool), trainer.threshold() + 1e-4) + 1) / pool.lengths
+    assert rates.mean() <= 0.4
+    assert later.mean() >= rates.mean()
+    assert trainer.shown["me"] == 0  # the verifier always ends where it ends
+    assert trainer.shown["ce"] == len(pool.sums)
+    trainer.write_policy()
+    from safetensors.numpy import load_file
+
+    assert load_file(tmp_path / "policy.safetensors")["threshold"].item() == pytest.approx(trainer.threshold())

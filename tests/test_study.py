@@ -32,6 +32,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "160")
+    # one agent and no rule to beat are enough, but where a test asks for them
+    monkeypatch.setattr(studies, "VARIANTS", {"EARD": ()})
+    monkeypatch.setattr(studies, "_sure", lambda *_, **__: [])
 
 
 @pytest.fixture
@@ -188,7 +191,8 @@ def test_alpha(arguments: list[str]) -> None:
     assert main(["alpha", *arguments, "--alphas", "0.5", "0.7"]) == 0
     found = rows('SELECT "row", system, x FROM studies ORDER BY position')
     assert [row["row"] for row in found] == [
-        "first post", "all posts", "CED", "ERD", "HEARD", "EARD, α = 0.5", "EARD, α = 0.7",
+        "first post", "all posts", *(f"confidence 0.{n}" for n in (6, 7, 8, 9)), "CED", "ERD", "HEARD",
+        "EARD, α = 0.5", "EARD, α = 0.7",
     ]  # fmt: skip
     words = pictures("alpha-made-up")
     for word in ("α, weight of CE", "HEARD", "0.5"):
@@ -265,7 +269,7 @@ def test_dry_run_counts_every_run_once_and_stores_nothing(
         (["hours", "--hours", "-1"], "hours:-1"),
         (["cross", "--train-on", "phem"], "phem"),
         (["cross", "--train-on", "twitter-covid19"], "twitter-covid19"),
-        (["table", "--variant", "mine", "alpha"], "--stopper alpha"),
+        (["table", "--variant", "mine", "alpha"], "stopper setting alpha"),
         (["table", "--out", "untimed.jsonl/x"], "--out untimed.jsonl/x"),
         (["table", "--sead", "3"], "--sead"),
         (["table", "--how", "direct"], "--model"),
@@ -292,6 +296,21 @@ def test_alpha_shares_what_it_leaves_and_keeps_the_other_settings() -> None:
     assert found[0.4] == ("steps=2000", "alpha=0.4", "beta=0.3", "gamma=0.3")
     assert found[0.7] == ("steps=2000",)  # the default: the run that the other studies have too
     assert found[1] == ("steps=2000", "alpha=1", "beta=0", "gamma=0")
+
+
+def test_the_rule_to_beat_is_in_every_study_and_our_variant_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    base = RunConfig()
+    for rows_of in (
+        studies.shots(base, (10,)),
+        studies.alpha(base, (0.7,)),
+        studies.cross(base, ("pheme",)),
+        studies.hours(base, (1,)),
+        studies.table(base, {"EARD": ()}, ()),
+    ):
+        assert any(row.system == "confidence" for row in rows_of)
+    (steady,) = (row for row in studies.table(base, studies.VARIANTS, ()) if row.label == "EARD, steady")
+    assert steady.config.stopper == ("steady",)
 
 
 def test_rows_of_the_table_are_what_they_say() -> None:

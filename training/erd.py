@@ -169,7 +169,7 @@ def erd(
     network = model.q_net.requires_grad_(False).eval()
 
     def stop(state: Tensor) -> float:
-        values = network(state[None])[0] * settings.penalty
+        values = network(state[None])[0] * settings.penalty  # in the reward's own units
         return float(torch.softmax(values, dim=-1)[STOP])
 
     return method(encoder, read_along(reader, encoder), stop, reader.classify, classes)

@@ -10,6 +10,7 @@ only the discriminator's step differs. An expert that shows nothing drops out on
 """
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid, one_hot
 
+from corpora.errors import UsageError
 from training.experts import EXPERTS, Expert
 from training.settings import Settings
 
@@ -50,7 +52,9 @@ class ThreeExpertGAIL(GAIL):
             for name, (states, actions) in experts.items()
             if len(states) and weights[name]
         ]
-        self._agent_weight = sum(weight for _, weight, *_ in self._experts) or sum(weights.values())
+        self._agent_weight = sum(weight for _, weight, *_ in self._experts) if self._experts else sum(weights.values())
+        if self._agent_weight <= 0:
+            raise UsageError("the experts that show anything weigh no more than ME: lower the stopper setting gamma")
         self._settings = settings
         self._last: tuple[Tensor, Tensor] | None = None
         super().__init__(
@@ -138,6 +142,4 @@ class _Silent(HierarchicalLogger):
 
     def accumulate_means(self, name: str) -> Any:
         """Nothing is written, so nothing is gathered."""
-        from contextlib import nullcontext
-
         return nullcontext()

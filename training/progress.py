@@ -1,4 +1,4 @@
-"""What a person sees while agents are trained: how far they are, and what they and their critic make of it."""
+"""What a person sees while agents are trained: how far they are, and what they and the discriminator make of it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

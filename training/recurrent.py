@@ -4,7 +4,6 @@ They were published with word vectors of their own; here all of them read the se
 posts, so that a comparison is one of methods and not of embeddings.
 """
 
-import asyncio
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -116,7 +115,7 @@ class _Policy(Generic[S]):
     deadline: float | None = None
 
     async def __call__(self, prefix: ClaimThread) -> float:
-        await _ready(self.encoder, prefix)
+        await self.encoder.ready([post.text for post in prefix.posts])
         return self.stop(self.state_of(prefix))
 
 
@@ -128,15 +127,8 @@ class _Judge(Generic[S]):
     classes: tuple[str, ...]
 
     async def __call__(self, prefix: ClaimThread) -> Verdict:
-        await _ready(self.encoder, prefix)
+        await self.encoder.ready([post.text for post in prefix.posts])
         return verdict(self.classes, self.logits(self.state_of(prefix)))
-
-
-async def _ready(encoder: Encoder, prefix: ClaimThread) -> None:
-    texts = [post.text for post in prefix.posts]
-    if not encoder.holds(texts):
-        # The first sight of a text loads files and runs the network: off the event loop with it.
-        await asyncio.to_thread(encoder, texts)
 
 
 def verdict(classes: Sequence[str], logits: Tensor) -> Verdict:

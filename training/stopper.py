@@ -6,16 +6,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from corpora.errors import ArgumentParser, UsageError, one_line_errors
-from training.settings import RELEASED, Settings, read_settings
+from training.settings import MEANING, RELEASED, Settings, read_settings
 
 LABELS = "labels.json"
-AT_ONCE = 8
-"""Threads labelled between two writings of what is labelled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,20 +30,21 @@ class Command:
     verifier: str = "encoder"
     base_url: str | None = None
     prompts: Path | None = None
-    concurrency: int = 32
+    concurrency: int = 8
     settings: tuple[str, ...] = ()
 
 
 def parser() -> ArgumentParser:
     """The command line."""
-    names = "\n".join(f"  {field.name:<18} {field.default}" for field in fields(Settings))
+    names = "\n".join(f"  {field.name:<18} {field.default!s:<10} {MEANING.get(field.name, '')}".rstrip()
+                      for field in fields(Settings))  # fmt: skip
     released = " ".join(f"{name}={value}" for name, value in RELEASED.items())
     result = ArgumentParser(
         prog="python -m training.stopper",
         argument_default=argparse.SUPPRESS,
         description="Train the agent that knows when it has heard enough, by imitating three experts (EARD).\n"
         "The same command continues a training that was interrupted.",
-        epilog=f"""settings (--set NAME=VALUE ...), with the paper's values:
+        epilog=f"""settings (--set NAME=VALUE ...) with their defaults: the paper's, but for environments
 {names}
   released           stands for {released}
 
@@ -72,7 +71,7 @@ examples:
     )
     add("--base-url", metavar="URL", help="an OpenAI-compatible server")
     add("--prompts", type=Path, metavar="DIR", help="prompt files that replace ours by name")
-    add("--concurrency", type=int, metavar="N", help="threads labelled side by side (default: 32)")
+    add("--concurrency", type=int, metavar="N", help="threads labelled side by side (default: 8)")
     add("--set", dest="settings", nargs="+", metavar="NAME=VALUE", help="settings of the training; see below")
     return result
 
@@ -96,28 +95,22 @@ def _train(command: Command, settings: Settings) -> int:
 
     from agents.encoder import Encoder
     from agents.stopping.learned import WORDS, read_about, saved
+    from agents.verifiers.encoder import encoder_verifier
     from corpora.catalog import load
     from corpora.labels import LABEL_SETS
     from corpora.locate import cache_dir
     from corpora.splits import few_shot
+    from training.prefix_labels import out_of_fold
     from training.progress import show_labelling, show_training
     from training.task import task_of
     from training.workers import train_all
 
+    for option, least in (("shots", 2), ("pool", 1), ("seed", 0), ("concurrency", 1)):
+        if getattr(command, option) < least:
+            raise UsageError(f"--{option} {getattr(command, option)}: want at least {least}")
+    if settings.learn_from == "stability":
+        raise UsageError("steady agents need the verifier on unlabelled threads: eval.run --stopper steady trains them")
     console = Console(stderr=True)
-    about = {
-        "dataset": command.dataset,
-        "labels": command.labels,
-        "shots": command.shots,
-        "pool": command.pool,
-        "verifier": command.verifier,
-        "command_seed": command.seed,
-    }
-    _own(command.out, {**about, "settings": list(command.settings)})
-    if saved(command.out):
-        console.print(f"{command.out} holds this agent already.")
-        _table(read_about(command.out))
-        return 0
     corpus = load(command.dataset, data_dir=command.data_dir, environ=os.environ)
     name = command.labels or corpus.label_set
     if name is None or name not in corpus.label_sets:
@@ -129,11 +122,33 @@ def _train(command: Command, settings: Settings) -> int:
     if not fold.pool:
         raise UsageError("the agent reads unlabelled threads while it learns: use --pool 20 or more")
     encoder = Encoder(cache=cache_dir(os.environ))
+    verifier = _open(command, label_set)
+    about = {
+        "dataset": corpus.name,
+        "corpus_fingerprint": corpus.fingerprint,
+        "label_set": label_set.name,
+        "encoder": encoder.name,
+        "verifier": verifier.about if verifier else {"how": "encoder"},
+        "threads_seen": [thread.id for thread in (*fold.shots, *fold.pool)],
+    }
+    shape = {"shots": command.shots, "pool": command.pool, "seed": command.seed, "settings": asdict(settings)}
+    _own(command.out, {**about, **shape})
+    if saved(command.out):
+        console.print(f"{command.out} holds this agent already.")
+        _table(read_about(command.out))
+        return 0
     encoder.warm([*WORDS, *(post.text for thread in (*fold.shots, *fold.pool) for post in thread.posts)])
     gold = [label for shot in fold.shots if (label := label_set.of(shot))]
     with show_labelling(console, len(fold.shots)) as done:
-        labelled = asyncio.run(_label(command, settings, encoder, fold.shots, gold, label_set, done))
-    about |= {"encoder": encoder.name, "label_set": label_set.name, "corpus_fingerprint": corpus.fingerprint}
+        if verifier is None:
+            labelled = asyncio.run(
+                out_of_fold(
+                    lambda some, labels: encoder_verifier(encoder, some, labels),
+                    fold.shots, gold, seed=command.seed, max_posts=settings.max_posts or None, progress=done,
+                )
+            )  # fmt: skip
+        else:
+            labelled = asyncio.run(_ask(command, settings, verifier, fold.shots, done))
     task = task_of(encoder, fold.shots, gold, fold.pool, labelled, command.seed, settings, about)
     with show_training(console, {command.out: task}) as report:
         train_all({command.out: task}, report)
@@ -161,35 +176,52 @@ def _own(folder: Path, request: dict[str, Any]) -> None:
         raise UsageError(f"--out {folder}: {error}") from None
 
 
-async def _label(
-    command: Command, settings: Settings, encoder: Any, shots: Any, gold: list[str], label_set: Any, done: Any
-) -> dict[str, list[str | None]]:
-    """Label every prefix of every shot; a chat model's answers are kept as they come in."""
-    from training.prefix_labels import label_threads, out_of_fold
+@dataclass(frozen=True)
+class _ChatVerifier:
+    """A chat model that is asked the direct question."""
 
-    longest = settings.max_posts or None
+    model: Any
+    log: Any
+    verify: Any
+    about: dict[str, Any]
+    """All that decides its answers."""
+
+
+def _open(command: Command, label_set: Any) -> _ChatVerifier | None:
+    """The chat model, if one is named."""
     if command.verifier == "encoder":
-        from agents.verifiers.encoder import encoder_verifier
-
-        return await out_of_fold(
-            lambda some, labels: encoder_verifier(encoder, some, labels),
-            shots, gold, seed=command.seed, max_posts=longest, progress=done,
-        )  # fmt: skip
+        return None
+    import prompts
     from agents.call_log import CallLog
     from agents.models import ModelSettings, open_model
     from agents.verifiers.direct import direct
 
     model = open_model(ModelSettings(command.verifier, base_url=command.base_url))
     log = CallLog(models=[model])
-    verifier = direct(log, model, command.prompts, label_set)
+    verify = direct(log, model, command.prompts, label_set)
+    shown = {language: prompts.load("direct", language, command.prompts).sha256 for language in ("en", "zh")}
+    about = {"how": "direct", "model": [model.name, model.endpoint, model.parameters], "prompts": shown}
+    return _ChatVerifier(model, log, verify, json.loads(json.dumps(about)))
+
+
+async def _ask(
+    command: Command, settings: Settings, verifier: _ChatVerifier, shots: Any, done: Any
+) -> dict[str, list[str | None]]:
+    """Have every prefix of every shot labelled, a few threads at a time: what they gave is on disk before the next."""
+    from training.prefix_labels import label_threads
+
     file = command.out / LABELS
     found: dict[str, list[str | None]] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    failures: list[str] = []
     left = [shot for shot in shots if shot.id not in found]
-    for start in range(0, len(left), AT_ONCE):
-        some = left[start : start + AT_ONCE]
+    for start in range(0, len(left), command.concurrency):
+        failures: list[str] = []
         found |= await label_threads(
-            verifier, some, models=[model], concurrency=command.concurrency, max_posts=longest, failures=failures
+            verifier.verify,
+            left[start : start + command.concurrency],
+            models=[verifier.model],
+            concurrency=command.concurrency,
+            max_posts=settings.max_posts or None,
+            failures=failures,
         )
         if failures:
             raise UsageError(f"a prefix could not be labelled: {failures[0]}; the same command tries again")
@@ -197,9 +229,9 @@ async def _label(
         part.write_text(json.dumps(found), "utf-8")
         part.replace(file)
         done(len(found))
-    await model.close()
+    await verifier.model.close()
     if left:
-        print(log.totals.prompt_tokens(), file=sys.stderr)  # noqa: T201
+        print(verifier.log.totals.prompt_tokens(), file=sys.stderr)  # noqa: T201
     return found
 
 

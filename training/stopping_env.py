@@ -62,7 +62,7 @@ class States:
         self._first[self.starts] = True
 
     def raw(self, rows: NDArray[np.int64], previous: NDArray[np.int64]) -> Floats:
-        """States before scaling: rows, and the action before each (ignored at a thread's first post)."""
+        """States before scaling, (n, d): of rows (n,), after actions (n,); those before a first post do not count."""
         said = np.where(self._first[rows][:, None], np.float32(0), self.words[previous])
         return np.asarray(self.sums[rows] + said, dtype=np.float32)
 

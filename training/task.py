@@ -14,6 +14,8 @@ from training.prefix_labels import Labels
 from training.settings import Settings
 
 Floats = NDArray[np.float32]
+PROGRESS = "progress.json"
+"""File in an agent's folder that says how far its training is."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Task:
     settings: Settings = field(default_factory=Settings)
     about: dict[str, Any] = field(default_factory=dict)
     """What else `policy.json` shall say; `encoder` at least."""
+    pool_predicted: list[list[str | None]] = field(default_factory=list)
+    """What the verifier said of every prefix of the pool, where the agent learns from that."""
 
 
 def task_of(

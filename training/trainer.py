@@ -24,7 +24,7 @@ from corpora.errors import UsageError
 from training.experts import EXPERTS, Stop, demonstrations, shuffled
 from training.gail import Pairs, ThreeExpertGAIL
 from training.stopping_env import Normaliser, States, StoppingEnv
-from training.task import Task
+from training.task import PROGRESS, Task
 
 CHUNK = 50
 """Iterations between two states on disk: some three seconds."""
@@ -41,12 +41,15 @@ class Trainer:
             UsageError: there is nothing to imitate, or the folder holds another training.
         """
         settings = task.settings
-        self.task, self.folder, self.done = task, folder, 0
-        pool = States(task.pool, task.words)
+        self.task, self.folder = task, folder
+        self.done = 0
+        """Iterations."""
+        self._pool = pool = States(task.pool, task.words)
         self.normalise = Normaliser.of(pool)
         self._shots = States(task.shots, task.words)
         experts = self._demonstrations()
         self.shown = {name: len(states) for name, (states, _) in experts.items()}
+        """Pairs of each expert."""
         set_random_seed(task.seed)
         venv = DummyVecEnv([lambda: StoppingEnv(pool, self.normalise) for _ in range(settings.environments)])
         self._agent = PPO(
@@ -114,16 +117,31 @@ class Trainer:
 
     def stops(self) -> NDArray[np.int64]:
         """Where the agent would stop reading each of the labelled threads, from 0."""
-        shots = self._shots
-        rows = np.arange(len(shots.sums))
+        return _first(self._shots, self._probabilities(self._shots), self.threshold())
+
+    def threshold(self) -> float:
+        """The probability that counts as STOP: a half, or what makes the mean ER on the pool the one asked for.
+
+        No label has a part in that. Of all thresholds that stop no earlier than asked, it is the one nearest to it.
+        """
+        wanted = self.task.settings.early_rate
+        if not wanted:
+            return 0.5
+        seen = self._probabilities(self._pool)
+        low, high = 0, len(levels := np.unique(seen)) - 1
+        while low < high:  # the mean ER grows with the threshold
+            middle = (low + high + 1) // 2
+            rates = (_first(self._pool, seen, levels[middle]) + 1) / self._pool.lengths
+            low, high = (middle, high) if rates.mean() <= wanted else (low, middle - 1)
+        return float(np.clip(levels[low], 1e-6, 1 - 1e-6))
+
+    def _probabilities(self, threads: States) -> NDArray[np.float32]:
+        """Of STOP, in every state of threads that were read so far."""
+        rows = np.arange(len(threads.sums))
         with torch.inference_mode():
-            states = torch.from_numpy(self.normalise(shots.raw(rows, np.zeros_like(rows))))
-            stop = self._agent.policy.get_distribution(states).distribution.probs[:, 1].numpy() >= 0.5  # type: ignore[union-attr]
-        stop[shots.starts + shots.lengths - 1] = True
-        first: NDArray[np.int64] = np.array(
-            [np.argmax(stop[start : start + n]) for start, n in zip(shots.starts, shots.lengths, strict=True)]
-        )
-        return first
+            states = torch.from_numpy(self.normalise(threads.raw(rows, np.zeros_like(rows))))
+            seen = self._agent.policy.get_distribution(states).distribution.probs[:, 1]  # type: ignore[union-attr]
+        return np.asarray(seen.numpy())
 
     def write_policy(self) -> None:
         """Leave the policy in the folder, and take the training state away."""
@@ -136,6 +154,7 @@ class Trainer:
         tensors = {f"{ours}.{part}": weights[f"{theirs}.{part}"].numpy() for ours, theirs in names.items()
                    for part in ("weight", "bias")}  # fmt: skip
         tensors |= {"mean": self.normalise.mean, "deviation": self.normalise.deviation, "continue": self.task.words[0]}
+        tensors["threshold"] = np.array(self.threshold())
         about = {
             **self.task.about,
             "seed": self.task.seed,
@@ -145,20 +164,25 @@ class Trainer:
             "result": self.statistics(),
         }
         learned.save(self.folder, {name: np.ascontiguousarray(t, np.float32) for name, t in tensors.items()}, about)
-        for name in (STATE, "progress.json"):
+        for name in (STATE, PROGRESS):
             (self.folder / name).unlink(missing_ok=True)
 
     def _demonstrations(self) -> dict[Any, Pairs]:
         settings, task = self.task.settings, self.task
+        threads, predicted, gold = self._shots, task.predicted, task.gold
+        if settings.learn_from == "stability":
+            # What the verifier will have said at the end is known of unlabelled threads too, and is gold here.
+            threads, predicted = self._pool, task.pool_predicted
+            gold = [labels[-1] or "" for labels in predicted]
         shown = demonstrations(
-            task.predicted,
-            task.gold,
+            predicted,
+            gold,
             min_posts=settings.min_posts,
             eae_only_if_apart=settings.eae_only_if_apart,
             states_after_stop=None if settings.states_after_stop < 0 else settings.states_after_stop,
         )
         if settings.experts == "shuffled":
-            shown = shuffled(shown, self._shots.lengths.tolist(), np.random.default_rng(task.seed))
+            shown = shuffled(shown, threads.lengths.tolist(), np.random.default_rng(task.seed))
         elif settings.experts == "none":
             shown = {}
         else:
@@ -171,7 +195,7 @@ class Trainer:
         pairs = {}
         for name in EXPERTS:
             stops: Sequence[Stop] = shown.get(name, ())
-            states, actions = self._shots.demonstrated(stops)
+            states, actions = threads.demonstrated(stops)
             pairs[name] = (self.normalise(states), actions)
         return pairs
 
@@ -213,3 +237,12 @@ class Trainer:
                 f"{self.folder} holds another training's state ({str(error).splitlines()[0]}): choose another folder, "
                 "or empty it"
             ) from None
+
+
+def _first(threads: States, seen: NDArray[np.float32], threshold: float) -> NDArray[np.int64]:
+    """The first state of each thread with a probability from the threshold on, or its last, from 0."""
+    stop = seen >= threshold
+    stop[threads.starts + threads.lengths - 1] = True
+    return np.array(
+        [np.argmax(stop[start : start + n]) for start, n in zip(threads.starts, threads.lengths, strict=True)]
+    )

@@ -18,12 +18,11 @@ from typing import Any
 
 from agents.stopping import learned
 from corpora.errors import UsageError
-from training.task import Task
+from training.task import PROGRESS, Task
 
 Report = Callable[[dict[Path, dict[str, float]]], None]
 """Takes where each training stands (see `Trainer.statistics`)."""
 
-PROGRESS = "progress.json"
 LOOK = 0.3
 """Seconds between two looks at how far the workers are."""
 
@@ -44,7 +43,7 @@ def train_all(tasks: Mapping[Path, Task], report: Report | None = None, workers:
     todo = {folder: task for folder, task in tasks.items() if not learned.saved(folder)}
     if not todo:
         return
-    workers = min(len(todo), workers or len(os.sched_getaffinity(0)))
+    workers = min(len(todo), workers or _cores())
     # A forked copy of a process with threads may hang, so each begins anew.
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
@@ -66,6 +65,11 @@ def train_all(tasks: Mapping[Path, Task], report: Report | None = None, workers:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _cores() -> int:
+    """Cores that this process may use; not every system says so."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _begin(stop: Any, parent: int) -> None:

@@ -28,50 +28,64 @@ LAYERS = ("hidden1", "hidden2", "action")
 Floats = NDArray[np.float32]
 
 
-class LearnedPolicy:
-    """Stop where the network is surer of STOP than of CONTINUE."""
+class Network:
+    """A state in, the probability of STOP out: two hidden layers, tanh."""
 
-    deadline = None
-
-    def __init__(self, tensors: dict[str, Floats], encoder: Encoder) -> None:
+    def __init__(self, tensors: dict[str, Floats]) -> None:
         """Take the tensors of a saved policy.
 
         Raises:
-            UsageError: they do not fit each other or the encoder.
+            UsageError: they do not fit each other.
         """
-        self._encoder, self._tensors = encoder, tensors
+        self.tensors = tensors
+        self._threshold = tensors["threshold"].item() if "threshold" in tensors else 0.5
+        """Probability that counts as STOP; calibrated, or a half."""
         try:
-            d = tensors["hidden1.weight"].shape[1]
-            fits = all(tensors[name].shape == (d,) for name in ("mean", "deviation", "continue"))
+            self.dimensions = tensors["hidden1.weight"].shape[1]
+            fits = all(tensors[name].shape == (self.dimensions,) for name in ("mean", "deviation", "continue"))
             for layer in LAYERS:
                 fits = fits and tensors[f"{layer}.weight"].shape[0] == tensors[f"{layer}.bias"].shape[0]
         except (KeyError, IndexError) as error:
             raise UsageError(f"not a stop policy: tensor {error} is missing") from None
         if not fits or tensors["action.weight"].shape[0] != len(WORDS):
             raise UsageError("not a stop policy: its tensors do not fit each other")
-        self._sum = Running(self._add)
 
-    async def __call__(self, prefix: ClaimThread) -> float:
-        """Probability of STOP after the last post of the prefix."""
-        return self.probability(self._sum(prefix), first=len(prefix.posts) == 1)
-
-    def _add(self, total: Floats | None, post: Post) -> Floats:
-        (vector,) = self._encoder([post.text])
-        if vector.shape != self._tensors["mean"].shape:
-            raise UsageError(f"the policy reads vectors of {len(self._tensors['mean'])} numbers, not of {len(vector)}")
-        summed: Floats = vector if total is None else total + vector
-        return summed
-
-    def probability(self, total: Floats, *, first: bool) -> float:
-        """Probability of STOP given the sum of the vectors read, (d,)."""
-        read = self._tensors
-        # Whoever still reads has said "Continue." before each post but the first.
-        state = total if first else total + read["continue"]
+    def probability(self, state: Floats) -> float:
+        """Probability of STOP in a state (d,) before scaling, bent so that the threshold lies at a half."""
+        read = self.tensors
         x = np.clip((state - read["mean"]) / read["deviation"], -CLIP, CLIP)
         for layer in LAYERS[:-1]:
             x = np.tanh(read[f"{layer}.weight"] @ x + read[f"{layer}.bias"])
         go_on, stop = read["action.weight"] @ x + read["action.bias"]
-        return float(1 / (1 + np.exp(np.clip(go_on - stop, -500, 500))))
+        p, threshold = float(1 / (1 + np.exp(np.clip(go_on - stop, -500, 500)))), self._threshold
+        if p < threshold:
+            return 0.5 * p / threshold
+        return 0.5 + 0.5 * (p - threshold) / (1 - threshold) if threshold < 1 else 1.0
+
+
+class LearnedPolicy:
+    """Stop where the network is surer of STOP than of CONTINUE."""
+
+    deadline = None
+
+    def __init__(self, network: Network, encoder: Encoder) -> None:
+        self._encoder, self._network = encoder, network
+        self._sum = Running(self._add)
+
+    async def __call__(self, prefix: ClaimThread) -> float:
+        """Probability of STOP after the last post of the prefix."""
+        await self._encoder.ready([post.text for post in prefix.posts])
+        total = self._sum(prefix)
+        # Whoever still reads has said "Continue." before each post but the first.
+        said = 0 if len(prefix.posts) == 1 else self._network.tensors["continue"]
+        return self._network.probability(total + said)
+
+    def _add(self, total: Floats | None, post: Post) -> Floats:
+        (vector,) = self._encoder([post.text])
+        if len(vector) != self._network.dimensions:
+            raise UsageError(f"the policy reads vectors of {self._network.dimensions} numbers, not of {len(vector)}")
+        summed: Floats = vector if total is None else total + vector
+        return summed
 
 
 def save(folder: Path, tensors: dict[str, Floats], about: dict[str, Any]) -> None:
@@ -107,23 +121,31 @@ def read_about(folder: Path) -> dict[str, Any]:
         raise UsageError(f"cannot read the stop policy in {folder}: {error}") from None
 
 
-def learned(folder: Path, encoder: Encoder) -> StopPolicy:
-    """Load a policy.
+def read_network(folder: Path) -> Network:
+    """Load a policy's network.
 
     Raises:
-        UsageError: there is none, it is damaged, or it reads another encoder's vectors.
+        UsageError: there is none, or it is damaged.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
+    try:
+        return Network(load((folder / WEIGHTS).read_bytes()))
+    except (OSError, SafetensorError) as error:
+        raise UsageError(f"cannot read the stop policy in {folder}: {error}") from None
+
+
+def learned(folder: Path, encoder: Encoder) -> StopPolicy:
+    """Load a policy that reads posts.
+
+    Raises:
+        UsageError: there is none, it is damaged, or it reads another encoder's vectors.
+    """
     about = read_about(folder)
     if about["encoder"] != encoder.name:
         raise UsageError(f"the stop policy in {folder} reads vectors of {about['encoder']}, not of {encoder.name}")
-    try:
-        tensors = load((folder / WEIGHTS).read_bytes())
-    except (OSError, SafetensorError) as error:
-        raise UsageError(f"cannot read the stop policy in {folder}: {error}") from None
-    return LearnedPolicy(tensors, encoder)
+    return LearnedPolicy(read_network(folder), encoder)
 
 
 def digest(folder: Path) -> str:

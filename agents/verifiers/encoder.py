@@ -33,6 +33,10 @@ def features(prefix: ClaimThread, encoder: Encoder) -> NDArray[np.float32]:
     return np.concatenate([source, replies / (np.linalg.norm(replies) or 1.0)])
 
 
+def _length(prefix: ClaimThread) -> int:
+    return max(length for length in LENGTHS if length <= len(prefix.posts))
+
+
 def encoder_verifier(encoder: Encoder, shots: Sequence[ClaimThread], labels: Sequence[str]) -> Verifier:
     """Fit on the labelled shots.
 
@@ -43,8 +47,7 @@ def encoder_verifier(encoder: Encoder, shots: Sequence[ClaimThread], labels: Seq
         raise UsageError("the encoder learns from labelled threads of at least two classes: use --shots 10 or more")
     fitted: dict[int, Any] = {}
 
-    def classifier(n_posts: int) -> Any:
-        length = max(length for length in LENGTHS if length <= n_posts)
+    def classifier(length: int) -> Any:
         if length not in fitted:
             from sklearn.linear_model import LogisticRegression
 
@@ -53,16 +56,16 @@ def encoder_verifier(encoder: Encoder, shots: Sequence[ClaimThread], labels: Seq
         return fitted[length]
 
     def judge(prefix: ClaimThread) -> Verdict:
-        model = classifier(len(prefix.posts))
+        model = classifier(_length(prefix))
         (row,) = model.predict_proba([features(prefix, encoder)])
         probabilities = {str(label): float(p) for label, p in zip(model.classes_, row, strict=True)}
         label = max(probabilities, key=probabilities.__getitem__)
         return Verdict(label, probabilities, "classifier")
 
     async def verify(prefix: ClaimThread) -> Verdict:
-        if encoder.holds(post.text for post in prefix.posts):
+        if _length(prefix) in fitted and encoder.holds(post.text for post in prefix.posts):
             return judge(prefix)
-        # The first sight of a text loads files and runs the network: off the event loop with it.
+        # The first sight of a text or a length loads files and computes: off the event loop with it.
         return await asyncio.to_thread(judge, prefix)
 
     return verify
