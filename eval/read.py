@@ -84,7 +84,8 @@ def predictions(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[dict
     saved: so the numbers are those of the method, however often the run was interrupted.
     """
     query = """
-        WITH used AS (SELECT DISTINCT thread_id, key FROM calls WHERE run_id = $1 AND error IS NULL AND role IS DISTINCT FROM $2),
+        WITH used AS (SELECT DISTINCT thread_id, key FROM calls
+                      WHERE run_id = $1 AND error IS NULL AND role IS DISTINCT FROM $2),
              sizes AS (SELECT key, max(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens
                        FROM calls WHERE NOT cached AND key IN (SELECT key FROM used) GROUP BY key),
              spent AS (SELECT thread_id, count(*) AS calls, sum(tokens)::BIGINT AS tokens
