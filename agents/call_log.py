@@ -23,6 +23,8 @@ from agents.budget import Budget
 from agents.models import FatalModelError, Message, Model, ModelError, Reply, canonical
 from agents.stored_replies import Fetch, StoredReplies, reply_content
 
+REMEMBERED = 100_000
+"""Replies kept in memory."""
 LABEL_TOKENS = 4
 """Output tokens that --dry-run expects of a one-word answer."""
 
@@ -92,10 +94,11 @@ class CallLog:
         known: set[str] | None = None,
         fetch: Fetch | None = None,
         record: Callable[[dict[str, Any]], None] | None = None,
-        max_cost: float | None = None,
+        budget: Budget | None = None,
         dry_run: bool = False,
         run_id: str = "",
         models: Iterable[Model] = (),
+        at_once: int = 32,
     ):
         """Start a log.
 
@@ -103,14 +106,16 @@ class CallLog:
             known: addresses of calls whose replies `fetch` can bring.
             fetch: addresses -> rows of the `calls` table, those that it finds.
             record: takes one row of the `calls` table, as a dict of its columns; called once a use.
-            max_cost: USD that this log may spend; a call that might go over it is refused before it is made.
+            budget: USD that this log may spend, with others where they share it; a call that might go over it is
+                refused before it is made. None: no limit.
             dry_run: count calls, tokens and cost, and answer with an empty text; nothing is asked or
                 recorded.
             run_id: what the rows are recorded under.
-            models: the models that will be asked, where known: checked for a price if max_cost is given.
+            models: the models that will be asked, where known: checked for a price if there is a limit.
+            at_once: new calls under way at most; a debate asks many for one thread.
 
         Raises:
-            UsageError: max_cost is given and a model's price is not known.
+            UsageError: there is a limit and a model's price is not known.
         """
         self.known = known if known is not None else set()
         self.totals = Totals()
@@ -119,7 +124,9 @@ class CallLog:
         self._record = record
         self._replies: dict[str, Reply] = {}
         self._flights: dict[str, asyncio.Future[Reply | None]] = {}
-        self._budget = Budget(max_cost)
+        self._budget = budget or Budget(None)
+        self._slots = asyncio.Semaphore(at_once)
+        self._fatal: FatalModelError | None = None
         for model in models:
             self._budget.most(model, [])
 
@@ -149,7 +156,7 @@ class CallLog:
         if reply is None and self._stored and key in self.known and key not in self._flights:
             reply = await self._stored.get(key)
             if reply is not None:
-                self._replies[key] = reply
+                self._remember(key, reply)
         while reply is None:
             flight = self._flights.get(key)
             if flight is None and self._flights and not self._budget.fits(self._budget.most(model, messages)):
@@ -177,8 +184,14 @@ class CallLog:
         started = time.perf_counter()
         self.totals.calls += 1
         try:
-            reply = await model.complete(question.messages, labels=question.labels, sample=question.sample)
+            async with self._slots:
+                if self._fatal:
+                    raise self._fatal  # a debate's other calls, which waited for their turn, need not fail one by one
+                started = time.perf_counter()
+                reply = await model.complete(question.messages, labels=question.labels, sample=question.sample)
         except (ModelError, FatalModelError) as error:
+            if isinstance(error, FatalModelError):
+                self._fatal = error
             flight.set_exception(error)
             flight.exception()  # looked at, in case nobody waits
             self.totals.failed += 1
@@ -190,12 +203,22 @@ class CallLog:
         finally:
             del self._flights[key]
             self._budget.release(reserved)
-        self._replies[key] = reply
+            if not self._flights:
+                self._fatal = None  # whoever asks from now on may find it put right
+        self._remember(key, reply)
         flight.set_result(reply)
         cost = self._use(question, reply, cached=False)
         # an endpoint that tells no tokens must not spend for nothing: what it may have cost at most counts
         self._budget.spent += reserved if cost is None else cost
         return reply
+
+    def _remember(self, key: str, reply: Reply) -> None:
+        """Keep a reply in memory, and let the oldest go where there are too many: a server's log has no end."""
+        self._replies[key] = reply
+        if len(self._replies) > REMEMBERED:
+            oldest = next(iter(self._replies))
+            del self._replies[oldest]
+            self.known.add(oldest)  # it is stored, if anything is
 
     def _count(self, question: _Question) -> Reply:
         """A dry run's use of the log."""

@@ -27,7 +27,7 @@ Message = dict[str, str]
 """{"role": "system" | "user" | "assistant", "content": text}."""
 
 
-class ModelError(Exception):
+class ModelError(RuntimeError):
     """This call failed for good; other calls may not."""
 
 

@@ -3,10 +3,10 @@
 **Reading.** The answer is the *last* label word that stands in the reply as a whole word, in any case; a
 reply without one is None, never a guess. Not counted are: what the model thinks aloud (`<think>…</think>`),
 quotations (they may be a post's words: quoted spans, unless they hold only the label word, and lines that
-start with `>` or `[n]`), and a word within a compound ("real-time", "no-one"). If the last label word is negated ("not
-fake"), or named in one breath with another ("I cannot say yes or no"), the reply is None. Chinese has no
-spaces, so there a run of Chinese characters must be, as a whole, one of the listed forms: 是 in 但是 is no
-answer, 真实 in 真实性 is none, 不是 is 否, 非谣言 is 真实, 不真实 is 谣言.
+start with `>` or, as posts are shown, with `[n] user:`), and a word within a compound ("real-time", "no-one").
+If the last label word is negated ("not fake"), or named in one breath with another ("I cannot say yes or no"),
+the reply is None. Chinese has no spaces, so there a run of Chinese characters must be, as a whole, one of the
+listed forms: 是 in 但是 is no answer, 真实 in 真实性 is none, 不是 is 否, 非谣言 is 真实, 不真实 is 谣言.
 
 **Showing.** One line a post: `[n] user (+minutes, answering [k]): text`. Line breaks are folded and control,
 zero-width and bidirectional characters removed, so that no post can forge another line, an end of the list or
@@ -33,10 +33,14 @@ _CHINESE_FORMS = {
     "谣言": "谣言 是谣言 这是谣言 不真实 不真实的 不是真实 不是真实的 并非真实 非真实",
     "真实": "真实 真实的 是真实的 这是真实的 不是谣言 这不是谣言 并非谣言 非谣言",
 }
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)|\A.*</think>", re.DOTALL | re.IGNORECASE)
+THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)|\A.*</think>", re.DOTALL | re.IGNORECASE)
+"""What a model thinks aloud: never part of its answer."""
 # a mark that is not closed quotes the rest of its line; were it passed over, a reply of 200,000 “ would take minutes
 _QUOTED = re.compile(
-    r'"[^"\n]*"|“[^”\n]*(?:”|$)|「[^」\n]*(?:」|$)|『[^』\n]*(?:』|$)|^[ \t]*(?:>|\[\d+\]).*$', re.MULTILINE
+    r'"[^"\n]*"|“[^”\n]*(?:”|$)|「[^」\n]*(?:」|$)|『[^』\n]*(?:』|$)|'
+    # lines of posts as post_line and agents.debate.evidence.quarantined make them, not sentences that begin with [3]
+    r"^[ \t]*(?:>|\[\d+\] (?:[\w@.\-]++|\?)(?: \([^()\n]*\)|, [+-]\d\.\d)?:).*$",
+    re.MULTILINE,
 )
 _CHINESE_RUN = re.compile("[\u4e00-\u9fff]+")
 _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bneither)(?:\s+(?:a|an|at all|really|entirely))?\s*[\"'“*_]*$", re.I)
@@ -67,7 +71,7 @@ def read_label(text: str, words: Sequence[str]) -> str | None:
 
 def find_label(text: str, words: Sequence[str]) -> tuple[str, int] | None:
     """Find the label word that a reply answers with, and the index in the text where it begins."""
-    text = _THOUGHT.sub(_blank, text)
+    text = THOUGHT.sub(_blank, text)
     text = _QUOTED.sub(lambda quote: quote[0] if _find(quote[0][1:-1], words, alone=True) else _blank(quote), text)
     return _find(text, words)
 

@@ -1,7 +1,7 @@
 """What a verifier returns, and the two shapes every method is made of: when (StopPolicy) and how (Verifier)."""
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from corpora.thread import ClaimThread
 
@@ -24,6 +24,8 @@ class Verdict:
     rationale: str | None = None
     stances: dict[str, str] = field(default_factory=dict)
     """Post id -> stance, where the verifier used any."""
+    debate: dict[str, Any] | None = None
+    """A debate's transcript (see agents/debate/transcript.py), where there was one."""
 
     @classmethod
     def abstained(cls, reason: str, rationale: str | None = None) -> "Verdict":

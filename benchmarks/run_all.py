@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import prefix_labels, storage, throughput, training
+from benchmarks import debate, prefix_labels, storage, throughput, training
 from benchmarks.table import Row
 from tests.made_up import ROOT
 
@@ -41,6 +41,9 @@ def main() -> None:
             storage.resume(folder, 200_000 // share),
             *prefix_labels.kept_against_naive(folder, max(2, 8 // share)),
             *training.training_speed(),
+            *debate.against_inspect(folder, 200 // share, 100 // share),
+            *debate.orchestration(folder, 20 // share),
+            debate.readings(1_000_000 // share),
             help_time(),
         ]
     for row in rows:

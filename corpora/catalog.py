@@ -19,8 +19,8 @@ from corpora.thread import ClaimThread
 __all__ = ["CORPORA", "FORMATS", "Corpus", "LoadedCorpus", "fingerprint", "load", "whereabouts"]
 
 BINARY = ("rumor/non-rumor",)
-ALL = ("rumor/non-rumor", "false/non-rumor", "veracity")
-VERACITY_FIRST = ("veracity", "rumor/non-rumor", "false/non-rumor")
+ALL = ("rumor/non-rumor", "false/non-rumor", "false/true", "veracity")
+VERACITY_FIRST = ("veracity", "rumor/non-rumor", "false/non-rumor", "false/true")
 SAMPLE = Path(__file__).parent / "sample" / "threads.jsonl"
 _RUMDETECT = (
     "download rumdetect2017.zip, which the authors share (the paper's page links it), "
@@ -50,7 +50,7 @@ CORPORA: dict[str, Corpus] = {
         licence="CC BY 4.0 (annotations)",
         reader=rumoureval.read,
         folders=("semeval8", "semeval-2017-task8", "semeval2017-task8", "rumoureval2017"),
-        label_sets=("veracity",),
+        label_sets=("veracity", "false/true"),
         language="en",
         published={
             **{"threads_read": 325, "posts_read": 5568, "T": 145, "F": 74, "U": 106},
@@ -67,7 +67,7 @@ CORPORA: dict[str, Corpus] = {
         licence="none stated",
         reader=rumoreval_s.read,
         folders=("rumoreval-s", "rumoreval_s", "rumorevals"),
-        label_sets=("veracity",),
+        label_sets=("veracity", "false/non-rumor", "false/true"),
         language="en",
         published={"threads_read": 425, "T": 145, "F": 74, "U": 106, "N": 100},
         steps="get RawText.zip, ClaimLabel.txt and StanceLabel.txt from the JSDRV authors' repository "

@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 
-class UsageError(Exception):
-    """Something the user can put right: one line that says what is wrong and what to do."""
+class UsageError(RuntimeError):
+    """Something the user can put right: one line that says what is wrong and what to do.
+
+    A RuntimeError, since a LangGraph server shows callers the text of no exception but Python's own.
+    """
 
 
 @contextmanager

@@ -40,6 +40,8 @@ LABEL_SETS = {
             {"N": "non-rumor", "T": "rumor", "F": "rumor", "U": "rumor"},
         ),
         LabelSet("false/non-rumor", ("false", "non-rumor"), {"F": "false", "N": "non-rumor"}),
+        # claims that turned out false or true: what "Fake or Real" asks where every thread is a rumor
+        LabelSet("false/true", ("false", "true"), {"F": "false", "T": "true"}),
         LabelSet("veracity", ("N", "T", "F", "U"), {"N": "N", "T": "T", "F": "F", "U": "U"}),
     )
 }

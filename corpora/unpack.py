@@ -123,6 +123,8 @@ def _entries(archive: Path, bounds: _Bounds) -> Iterator[tuple[str, IO[bytes]]]:
     entries = _zip_entries if archive.name.casefold().endswith(".zip") else _tar_entries
     try:
         yield from entries(archive, bounds)
+    except UsageError:  # refused for another reason
+        raise
     except _UNREADABLE as error:
         raise bounds.refuse(f"damaged ({printable(error)})") from None
 
@@ -236,5 +238,7 @@ def _unpack_7z(archive: Path, folder: Path, bounds: _Bounds) -> None:
             if len(set(names)) < len(names):
                 raise bounds.refuse("a file is there twice")
             sevenzip.extractall(factory=Files())  # noqa: S202 names were checked, files are ours
+    except UsageError:
+        raise
     except (py7zr.exceptions.ArchiveError, py7zr.exceptions.PasswordRequired, *_DAMAGED) as error:
         raise bounds.refuse(f"damaged ({printable(error) or type(error).__name__})") from None

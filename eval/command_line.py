@@ -7,9 +7,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from agents.debate.settings import ABLATIONS, DebateSettings
 from corpora.errors import ArgumentParser, UsageError
 from eval.config import SPLITS, RunConfig
 from graphs.methods import HOW, METHODS, WHEN, known
+
+_DEBATE = {field.name for field in fields(DebateSettings)} - {"scorer"}
 
 
 def parser() -> ArgumentParser:
@@ -59,7 +62,7 @@ examples:
         help="where corpora lie (default: $HEARSAY_DATA, then the cache)",
     )
     add("--language", metavar="LANG", help="only threads in en, or in zh")
-    add("--labels", metavar="SET", help="rumor/non-rumor, false/non-rumor or veracity (default: the corpus's)")
+    add("--labels", metavar="SET", help="rumor/non-rumor, false/non-rumor, false/true, veracity (default: corpus's)")
     add("--split", metavar="NAME", help="few-shot (default), events, official or all; see below")
     add("--train-on", metavar="CORPUS", help="take the shots from another corpus")
     add(
@@ -88,14 +91,27 @@ examples:
         help="settings of the agent that --when eard trains (python -m training.stopper --help)",
     )
     add("--sea", action="store_true", help="label every prefix after the stop too, for HEARD's SEA")
+    add = result.add_argument_group("the debate (--how s2mad)").add_argument
+    add("--k", type=int, metavar="N", help="comments on each side at most (default: 10)")
+    add("--rounds", type=int, metavar="M", help="how often each debater answers the other, 0 to 5 (default: 2)")
+    add("--ablate", metavar="PART", help="leave out: " + ", ".join(ABLATIONS))
+    add("--gate", action="store_true", help="debate only where the two initial opinions differ")
+    add("--quarantine", action="store_true", help="debaters see only what the scorer made of the comments")
+    add("--score-batch", type=int, metavar="N", help="comments scored in one call (default: 1)")
+    add("--scorer-model", metavar="MODEL", help="who scores comments: a model, or encoder for a stance classifier")
+    add("--debater-model", metavar="MODEL", help="who argues (default: --model)")
+    add("--judge-model", metavar="MODEL", help="who judges where the debaters disagree (default: --model)")
+    add("--controls", action="store_true", help="add one agent, self-consistency and self-correction at equal tokens")
+    add("--token-budget", type=int, metavar="N", help="tokens a thread for --how self-consistency, self-correction")
+    add("--attack", metavar="NAME", help="put a hostile post into every test thread (python -m eval.attacks); or all")
     add = result.add_argument_group("the model").add_argument
     add("--model", metavar="MODEL", help="openai:NAME, hf:PATH-OR-NAME or scripted:FILE")
     add("--base-url", metavar="URL", help="an OpenAI-compatible server (vLLM, Ollama, llama.cpp)")
-    add("--temperature", type=float, metavar="T", help="default: 0")
+    add("--temperature", type=float, metavar="T", help="default: 0; 0.2 for S2MAD and vanilla")
     add("--max-tokens", type=int, metavar="N", help="longest reply (default: 512)")
     add("--samples", type=int, metavar="N", help="answers a question where there are no logprobs (default: 1)")
     add("--prompts", type=Path, metavar="DIR", help="prompt files that replace ours by name")
-    add("--concurrency", type=int, metavar="N", help="threads judged at once (default: 32)")
+    add("--concurrency", type=int, metavar="N", help="threads judged, and calls made, at once (default: 32)")
     add("--timeout", type=float, metavar="SECONDS", help="for one attempt at a call (default: 60)")
     add(
         "--max-retries",
@@ -151,7 +167,13 @@ def read_config(arguments: Sequence[str] | None = None) -> RunConfig:
         values = {"when": "all-posts", "how": "direct"} | values
     for name in {"price", "stopper"} & set(values):
         values[name] = tuple(values[name])
-    return RunConfig(**values)
+    how = values.get("how", "encoder")
+    debate = {name: values.pop(name) for name in _DEBATE & set(values)}
+    if debate and how != "s2mad":
+        raise UsageError(f"--{next(iter(debate)).replace('_', '-')} is an option of --how s2mad, not of {how}")
+    if how in HOW:
+        values.setdefault("temperature", HOW[how].temperature)
+    return RunConfig(**values, debate=DebateSettings(**debate))
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -159,7 +181,8 @@ def _from_file(path: Path) -> dict[str, Any]:
         content = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"--config {path}: {error}") from None
-    kinds = {field.name: field.type for field in fields(RunConfig)}
+    kinds = {field.name: field.type for field in (*fields(RunConfig), *fields(DebateSettings))}
+    del kinds["debate"], kinds["scorer"]
     values = {}
     for key, value in content.items():
         name = known(key.replace("-", "_"), kinds, f"{path}:")

@@ -83,16 +83,21 @@ def compare(
     return [
         comparison
         for name, group in zip(names[1:], groups[1:], strict=True)
-        for comparison in _pair(connection, (names[0], groups[0]), (name, group), rng)
+        for comparison in pair(connection, (names[0], groups[0]), (name, group), rng)
     ]
 
 
-def _pair(
+def pair(
     connection: "duckdb.DuckDBPyConnection",
     first: tuple[str, list[Run]],
     second: tuple[str, list[Run]],
     rng: "np.random.Generator",
 ) -> list[Comparison]:
+    """Compare two sides, each a name and its rows of `runs`, at the checkpoints that both have.
+
+    Raises:
+        UsageError: they have no seed, thread, checkpoint or question in common.
+    """
     from eval.read import predictions
     from eval.report import label_set_of
 
@@ -216,11 +221,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _show(console: "Console", found: Sequence[Comparison], adjusted: Sequence[float]) -> None:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    from eval.cells import plain_table
+
+    table = plain_table()
     table.add_column("run", overflow="fold")
     table.add_column("read", overflow="fold")
     for head in ("accuracy", "p", "macro-F1", "p"):

@@ -1,11 +1,13 @@
 """What one command of `eval.run` is asked to do, and what of it decides the result."""
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
+from agents.debate.settings import DebateSettings
 from corpora.errors import UsageError
 from corpora.thread import Language
+from eval.attacks import ALL, attack_named
 from graphs.methods import HOW, check_policy, checkpoints, known, learns
 from training.settings import read_settings
 
@@ -52,6 +54,18 @@ class RunConfig:
     prompts: Path | None = None
     stopper: tuple[str, ...] = ()
     """Settings of the stopping agent that are not the defaults, as NAME=VALUE (see training.settings)."""
+    debate: DebateSettings = field(default_factory=DebateSettings)
+    """How --how s2mad debates; its fields are options of their own (--k, --rounds, ...)."""
+    scorer_model: str | None = None
+    """Who scores comments, "encoder" included; None for `model`, as in the other roles."""
+    debater_model: str | None = None
+    judge_model: str | None = None
+    token_budget: int | None = None
+    """Tokens a thread for self-consistency and self-correction; None for their own default."""
+    controls: bool = False
+    """Add S2MAD's controls, at its own token budget."""
+    attack: str | None = None
+    """Put one of eval.attacks into every test thread; "all" compares every attack with none."""
     sea: bool = False
     """Go on labelling after the stop, for HEARD's metric of stability."""
     concurrency: int = 32
@@ -74,7 +88,7 @@ class RunConfig:
         known(self.how, HOW, "--how")
         known(self.split, SPLITS, "--split")
         for checkpoint in self.checkpoints:
-            check_policy(checkpoint)
+            check_policy(checkpoint, self.how)
         read_settings(self.stopper)
         if self.stopper and self.when != "eard":
             raise UsageError(f"--stopper sets up the agent that --when eard trains, not --when {self.when}")
@@ -86,6 +100,7 @@ class RunConfig:
             "concurrency": 1,
             "limit": 1,
             "max_tokens": 1,
+            "token_budget": 1,
         }
         for name, least in at_least.items():
             if (value := getattr(self, name)) is not None and value < least:
@@ -96,6 +111,23 @@ class RunConfig:
             raise UsageError(f"--language {self.language}: want {' or '.join(get_args(Language))}")
         if not 0 <= self.fail_on_error <= 1:
             raise UsageError(f"--fail-on-error {self.fail_on_error}: want a share between 0 and 1")
+        for name in ("scorer_model", "debater_model", "judge_model"):
+            if getattr(self, name) and self.how != "s2mad":
+                raise UsageError(f"--{name.replace('_', '-')} is a role in --how s2mad, not in {self.how}")
+            if getattr(self, name) == "encoder" and name != "scorer_model":
+                raise UsageError(f"--{name.replace('_', '-')} encoder: only --scorer-model may be; name a chat model")
+        if self.token_budget is not None and not self.how.startswith("self-"):
+            raise UsageError(f"--token-budget is for self-consistency and self-correction, not for {self.how}")
+        if self.controls and (self.how != "s2mad" or self.debate.ablate):
+            raise UsageError("--controls are of the whole debate: use --method s2mad without --ablate")
+        if self.controls and self.when == "eard":
+            raise UsageError(
+                "--controls would each train a stopping agent of their own: save one and use --when eard:DIR"
+            )
+        if self.attack not in (None, ALL):
+            attack_named(self.attack, "--attack")
+        if self.attack and self.controls:
+            raise UsageError("--attack and --controls are two comparisons: ask for one at a time")
         if HOW[self.how].asks_model and self.model is None:
             raise UsageError(
                 f"--how {self.how} asks a chat model: add --model openai:NAME, hf:PATH-OR-NAME or scripted:FILE"
@@ -119,8 +151,18 @@ class RunConfig:
         return checkpoints(self.when)
 
     @property
+    def models(self) -> dict[str, str]:
+        """Role -> model string; "" is who speaks in every role that names none. No chat model: empty."""
+        if not HOW[self.how].asks_model or self.model is None:
+            return {}
+        named = {"scorer": self.scorer_model, "debater": self.debater_model, "judge": self.judge_model}
+        return {"": self.model} | {role: name for role, name in named.items() if name and name != "encoder"}
+
+    @property
     def reads_vectors(self) -> bool:
         """Whether anything in it needs the sentence encoder."""
+        if self.scorer_model == "encoder":
+            return True
         return HOW[self.how].reads_vectors or any(check_policy(when).reads_vectors for when in self.checkpoints)
 
     @property
@@ -133,7 +175,7 @@ class RunConfig:
 # --base-url is part of the run's address as such, without a password.)
 _OPERATIONAL = {
     "data_dir", "concurrency", "timeout", "max_retries", "requests_per_second", "price", "max_cost",
-    "fail_on_error", "db", "fresh", "dry_run", "seeds", "prompts", "method", "base_url",
+    "fail_on_error", "db", "fresh", "dry_run", "seeds", "prompts", "method", "base_url", "controls",
 }  # fmt: skip
 
 
@@ -143,13 +185,21 @@ def identity(config: RunConfig) -> dict[str, Any]:
     Options that are off are left out, so that an option added later does not orphan the runs made before it.
     """
     values = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in _OPERATIONAL}
+    values["debate"] = changed if (changed := _changed(config.debate)) else None
     return {name: value for name, value in values.items() if value not in (None, False, ())}
+
+
+def _changed(settings: DebateSettings) -> dict[str, Any]:
+    """The settings that are not the defaults."""
+    standard, given = asdict(DebateSettings()), asdict(settings)
+    return {name: value for name, value in given.items() if value != standard[name]}
 
 
 def as_json(config: RunConfig) -> dict[str, Any]:
     """The configuration as stored with the run."""
-    return {
+    values = {
         field.name: str(value) if isinstance(value := getattr(config, field.name), Path) else value
         for field in fields(config)
         if field.name not in ("fresh", "dry_run")
     }
+    return {**values, "debate": _changed(config.debate)}

@@ -82,13 +82,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _table(found: Sequence[dict[str, Any]]) -> "Table":
     """Cells of several lines, so that a row fits a narrow terminal."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
+    from eval.cells import plain_table
     from eval.report import clean
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, leading=1)
+    table = plain_table(leading=1)
     table.add_column("id", no_wrap=True)
     table.add_column("dataset, how, model", overflow="fold")
     table.add_column("when", overflow="fold")

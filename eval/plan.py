@@ -1,7 +1,7 @@
 """From a configuration to what there is to do: the corpus, its labels, and a test set for each seed."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 
 import prompts
+from agents.debate.stance_scorer import enough, labelled_comments
 from agents.stopping.learned import digest, read_about
-from corpora.catalog import LoadedCorpus, load
+from corpora.catalog import LoadedCorpus, fingerprint, load
 from corpora.errors import UsageError
 from corpora.labels import LABEL_SETS, LabelSet
 from corpora.splits import Fold, cross_corpus, event_wise, exclude_overlap, few_shot, official, whole
 from corpora.thread import ClaimThread, Language
+from eval.attacks import ALL, attack_named
 from eval.config import RunConfig, as_json, identity
 from eval.provenance import address, git_commit, package_versions
 from graphs.methods import HOW, known
+from graphs.stances import found, without
 
 
 @dataclass
@@ -37,6 +40,8 @@ class Plan:
     """What was read, dropped and left out."""
     endpoint: str | None = None
     """Where the model answers; known once it is open."""
+    stance_threads: list[ClaimThread] = field(default_factory=list)
+    """What --scorer-model encoder learns from, whatever the fold: no thread that can be tested is among them."""
 
     @cached_property
     def prompt_sha256(self) -> dict[str, str]:
@@ -64,6 +69,8 @@ class Plan:
             "endpoint": self.endpoint,
             "prompts": self.prompt_sha256,
             **({"policy": self.policy_sha256} if self.policy_sha256 else {}),
+            **({"stances": fingerprint(self.stance_threads)} if self.config.scorer_model == "encoder" else {}),
+            **({"attack_sha256": attack_named(self.config.attack).sha256} if self.config.attack else {}),
         }
 
     @cached_property
@@ -78,7 +85,7 @@ class Plan:
         return address(self.content)
 
     def folds(self, seed: int) -> list[Fold]:
-        """Shots, pool and test threads of one seed."""
+        """Shots, pool and test threads of one seed; only these are attacked, where the configuration says so."""
         config, rng = self.config, np.random.default_rng(seed)
         divide = partial(few_shot, self.threads)
         if self.train is not None:
@@ -91,7 +98,12 @@ class Plan:
             folds = whole(self.threads)
         else:
             folds = divide(self.label_set.of, shots=config.shots, pool=config.pool, rng=rng)
-        return folds if config.limit is None else _limited(folds, config.limit, rng)
+        if config.limit is not None:
+            folds = _limited(folds, config.limit, rng)
+        if config.attack:
+            attack = attack_named(config.attack)
+            folds = [replace(fold, test=[attack(thread) for thread in fold.test]) for fold in folds]
+        return folds
 
     def run_row(self, seed: int, n_threads: int, attempt: int) -> dict[str, Any]:
         """The row of `runs`; a later attempt (--fresh) is a run of its own."""
@@ -137,6 +149,8 @@ def make_plan(config: RunConfig) -> Plan:
     Raises:
         UsageError: a corpus is missing, has no such labels, or is too small.
     """
+    if config.attack == ALL:
+        raise UsageError(f"--attack {ALL} sets runs side by side, and only eval.run does that: name one attack")
     corpus = _load(config, config.dataset)
     label_set = _label_set(config, corpus)
     counts = dict(corpus.counts)
@@ -161,11 +175,31 @@ def make_plan(config: RunConfig) -> Plan:
             counts["test_threads_that_the_stop_policy_learned_from"] = known_before
     if len({label_set.of(thread) for thread in threads}) < 2:
         raise UsageError(f"{corpus.name} has fewer than two classes of {label_set.name} left: nothing to tell apart")
-    return Plan(config, corpus, label_set, threads, train, learned, counts)
+    stances = _stance_threads(config, threads, counts) if config.scorer_model == "encoder" else []
+    return Plan(config, corpus, label_set, threads, train, learned, counts, stance_threads=stances)
 
 
 def _load(config: RunConfig, name: str) -> LoadedCorpus:
     return load(name, data_dir=config.data_dir, keep_handles=config.keep_handles, environ=os.environ)
+
+
+def _stance_threads(config: RunConfig, tested: list[ClaimThread], counts: dict[str, int]) -> list[ClaimThread]:
+    """What a stance classifier learns from: every corpus with stances that is here, but for what may be tested.
+
+    Raises:
+        UsageError: that leaves nothing to learn from, nor will shots.
+    """
+    learned: list[ClaimThread] = []
+    left_out = 0
+    for corpus in found(os.environ, config.data_dir):
+        kept = without(corpus.threads, tested)
+        counts[f"stance_comments_of_{corpus.name}"] = len(labelled_comments(kept))
+        left_out += len(corpus.threads) - len(kept)
+        learned += kept
+    counts["stance_threads_left_out_as_tested"] = left_out
+    if config.split == "all":
+        enough(learned)  # there will be no shots to learn from as well
+    return learned
 
 
 def _names(corpus: LoadedCorpus) -> str:
@@ -180,7 +214,8 @@ def _label_set(config: RunConfig, corpus: LoadedCorpus) -> LabelSet:
     if known(name, LABEL_SETS, "--labels") not in corpus.label_sets:
         raise UsageError(f"{corpus.name} has no labels {name}: it has {_names(corpus)}")
     if HOW[config.how].asks_model and not LABEL_SETS[name].binary:
-        raise UsageError(f"--how {config.how} answers Yes or No, not {name}: add --labels rumor/non-rumor")
+        two = " or ".join(each for each in corpus.label_sets if LABEL_SETS[each].binary)
+        raise UsageError(f"--how {config.how} gives one of two labels, not {name}: add --labels {two}")
     return LABEL_SETS[name]
 
 

@@ -1,6 +1,5 @@
 """The pictures of the studies, for a page of a paper: PNG and SVG, in colours that colour-blind readers tell apart."""
 
-import math
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,47 +11,32 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from corpora.errors import UsageError
+from eval import debate_plots
+from eval.debate_studies import ABOUT
 from eval.pareto import frontier
 from eval.plot_labels import Spot, write_labels
+from eval.plot_parts import (
+    BLUE,
+    DASHES,
+    GREEN,
+    GREY,
+    LOOKS,
+    MACRO_F1,
+    ONE_COLUMN,
+    ORANGE,
+    PINK,
+    READ,
+    RED,
+    SKY,
+    STYLE,
+    TWO_COLUMNS,
+    draw_lines,
+    new_figure,
+    spread,
+)
 from eval.studies import Row
 from eval.study_audit import BINS, Stops
-from eval.study_table import Result, span, title
-
-ONE_COLUMN, TWO_COLUMNS = 3.3, 7.0  # inches
-STYLE: Any = {
-    "font.size": 7,
-    "axes.titlesize": 7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "grid.linewidth": 0.4,
-    "grid.alpha": 0.4,
-    "legend.frameon": False,
-    "legend.fontsize": 6.5,
-    "lines.linewidth": 1.2,
-    "text.parse_math": False,  # a corpus may be called $x$
-    "svg.hashsalt": "hearsay",  # the same picture is the same file
-}
-ORANGE, SKY, GREEN, BLUE, RED, PINK, GREY = (
-    "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#777777"
-)  # fmt: skip
-"""Okabe and Ito's colours."""
-LOOKS = {
-    "EARD": (BLUE, "o"),
-    "CED": (ORANGE, "s"),
-    "ERD": (GREEN, "^"),
-    "HEARD": (PINK, "D"),
-    "first post": (GREY, "<"),
-    "all posts": (GREY, ">"),
-    "preset hours": (SKY, "P"),
-    "confidence": (SKY, "v"),
-    "random stop": (RED, "x"),
-    "oracle": ("#000000", "*"),
-}
-"""System -> colour and marker."""
-DASHES = {"first post": ":", "all posts": "--"}
-_ER = "early rate (share of posts read)"
-_F1 = "macro-F1"
+from eval.study_table import Result, setting, span, title
 
 
 def draw(study: str, results: Sequence[Result], stops: Sequence[Stops], out: Path, name: str) -> list[Path]:
@@ -73,7 +57,7 @@ def draw(study: str, results: Sequence[Result], stops: Sequence[Stops], out: Pat
     """
     paths = [out / f"{name}.png", out / f"{name}.svg"]
     with rc_context(STYLE):
-        width = TWO_COLUMNS if study in ("table", "cross") else ONE_COLUMN
+        width = TWO_COLUMNS if study in ("table", "cross", "debate") else ONE_COLUMN
         heading = _heading(study, results, width)
         figure = _table(heading, results, stops) if study == "table" else _PICTURES[study](heading, results)
         try:
@@ -88,30 +72,14 @@ def _heading(study: str, results: Sequence[Result], width: float) -> str:
     seeds = max(len(result.threads) for result in results)
     counts = [count for result in results for count in result.threads]
     text = f"{title(study, results)}, n = {span(counts)} test threads, {seeds} seed{'s' * (seeds > 1)}"
+    if study in ABOUT:
+        text += f", {setting(study, results)}"
     return textwrap.fill(text, int(17.5 * width), break_on_hyphens=False)
-
-
-def _figure(
-    heading: str, width: float, height: float, rows: int = 1, columns: int = 1, **options: Any
-) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.suptitle(heading, fontsize=7)
-    axes = figure.subplots(rows, columns, squeeze=False, **options)
-    for ax in axes.flat:
-        ax.grid(True)
-        ax.set_axisbelow(True)
-    return figure, list(axes.flat)
-
-
-def _spread(result: Result, name: str) -> tuple[float, float]:
-    """Mean and standard deviation over seeds, 0 where there is one seed."""
-    std = result.number(name, "std")
-    return result.number(name), 0.0 if math.isnan(std) else std
 
 
 def _point(ax: Axes, result: Result, **looks: Any) -> None:
     """One row at its ER and macro-F1, with bars of one standard deviation over seeds."""
-    (x, dx), (y, dy) = _spread(result, "early_rate"), _spread(result, "macro_f1")
+    (x, dx), (y, dy) = spread(result, "early_rate"), spread(result, "macro_f1")
     color, marker = LOOKS.get(result.row.system, (BLUE, "o"))
     hollow = {"markerfacecolor": "white"} if result.row.kind == "audit" and marker == "o" else {}
     style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 4, "elinewidth": 0.5} | hollow | looks
@@ -134,7 +102,7 @@ def _places(results: Sequence[Result]) -> list[tuple[float, float]]:
 def _label(ax: Axes, results: Sequence[Result], names: Sequence[str]) -> None:
     spots = []
     for result, name in zip(results, names, strict=True):
-        (x, dx), (y, dy) = _spread(result, "early_rate"), _spread(result, "macro_f1")
+        (x, dx), (y, dy) = spread(result, "early_rate"), spread(result, "macro_f1")
         spots.append(Spot(name, x, y, dx, dy))
     write_labels(ax, spots)
 
@@ -149,14 +117,14 @@ def _frontier(ax: Axes, results: Sequence[Result]) -> None:
 
 
 def _table(heading: str, results: Sequence[Result], stops: Sequence[Stops]) -> Figure:
-    figure, (ax, below) = _figure(heading, TWO_COLUMNS, 3.3, 1, 2, width_ratios=(2.2, 1))
+    figure, (ax, below) = new_figure(heading, TWO_COLUMNS, 3.3, 1, 2, width_ratios=(2.2, 1))
     for result in results:
         _point(ax, result)
     sure = [result for result in results if result.row.system == "confidence"]
     ax.plot([x for x, _ in _places(sure)], [y for _, y in _places(sure)], color=SKY, linewidth=0.6)
     # the oracle knows the labels: it bounds the others, and is no rival on their frontier
     _frontier(ax, [result for result in results if result.row.system != "oracle"])
-    ax.set(xlabel=_ER, ylabel=_F1)
+    ax.set(xlabel=READ, ylabel=MACRO_F1)
     agents = [result.row.label for result in results if result.row.kind == "agent"]
     width = 1 / (BINS * (len(stops) + 0.5))
     colors = (BLUE, ORANGE, GREEN, RED, PINK, SKY, GREY)
@@ -171,23 +139,10 @@ def _table(heading: str, results: Sequence[Result], stops: Sequence[Stops]) -> F
     return figure
 
 
-def _lines(ax: Axes, results: Sequence[Result], metric: str, ylabel: str) -> None:
-    """One line a system over x, with its 95 % intervals."""
-    for system in dict.fromkeys(result.row.system for result in results):
-        rows = [result for result in results if result.row.system == system]
-        xs = [result.row.x or 0.0 for result in rows]
-        low, middle, high = ([result.number(metric, part) for result in rows] for part in ("low", "value", "high"))
-        color, marker = LOOKS.get(system, (BLUE, "o"))
-        style = DASHES.get(system, "-")
-        ax.plot(xs, middle, style, color=color, marker=marker, markersize=3.5, label=system)
-        ax.fill_between(xs, low, high, color=color, alpha=0.15, linewidth=0)
-    ax.set_ylabel(ylabel)
-
-
 def _shots(heading: str, results: Sequence[Result]) -> Figure:
-    figure, (above, below) = _figure(heading, ONE_COLUMN, 3.6, 2, 1, sharex=True, height_ratios=(2, 1))
-    _lines(above, results, "macro_f1", _F1)
-    _lines(below, results, "early_rate", "early rate")
+    figure, (above, below) = new_figure(heading, ONE_COLUMN, 3.6, 2, 1, sharex=True, height_ratios=(2, 1))
+    draw_lines(above, results, "macro_f1", MACRO_F1)
+    draw_lines(below, results, "early_rate", "early rate")
     below.set_xlabel("labelled threads (shots)")
     below.set_xticks(sorted({result.row.x for result in results if result.row.x is not None}))
     above.legend()
@@ -195,7 +150,7 @@ def _shots(heading: str, results: Sequence[Result]) -> Figure:
 
 
 def _alpha(heading: str, results: Sequence[Result]) -> Figure:
-    figure, (ax,) = _figure(heading, ONE_COLUMN, 3.0)
+    figure, (ax,) = new_figure(heading, ONE_COLUMN, 3.0)
     agents = [result for result in results if result.row.kind == "agent"]
     others = [result for result in results if result.row.kind != "agent"]
     for result in agents:
@@ -210,21 +165,21 @@ def _alpha(heading: str, results: Sequence[Result]) -> Figure:
     _frontier(ax, results)
     figure.colorbar(points, ax=ax, label="α, weight of CE", shrink=0.8)
     names = [f"{result.row.x:g}" for result in agents] + [result.row.label for result in others]
-    ax.set(xlabel=_ER, ylabel=_F1)
+    ax.set(xlabel=READ, ylabel=MACRO_F1)
     _label(ax, [*agents, *others], names)
     return figure
 
 
 def _cross(heading: str, results: Sequence[Result]) -> Figure:
-    figure, axes = _figure(heading, TWO_COLUMNS, 3.2, 2, 1, sharex=True)
+    figure, axes = new_figure(heading, TWO_COLUMNS, 3.2, 2, 1, sharex=True)
     groups = list(dict.fromkeys(result.row.group for result in results))
     systems = list(dict.fromkeys(result.row.system for result in results))
     width = 0.8 / len(systems)
-    for ax, metric, name in zip(axes, ("macro_f1", "early_rate"), (_F1, "early rate"), strict=True):
+    for ax, metric, name in zip(axes, ("macro_f1", "early_rate"), (MACRO_F1, "early rate"), strict=True):
         for place, system in enumerate(systems):
             rows = [result for result in results if result.row.system == system]
             xs = [groups.index(result.row.group) - 0.4 + (place + 0.5) * width for result in rows]
-            heights, errors = zip(*(_spread(result, metric) for result in rows), strict=True)
+            heights, errors = zip(*(spread(result, metric) for result in rows), strict=True)
             color = LOOKS.get(system, (BLUE, ""))[0] if system != "all posts" else "#BBBBBB"
             ax.bar(xs, heights, width * 0.92, yerr=errors, color=color, error_kw={"elinewidth": 0.5}, label=system)
         ax.set_ylabel(name)
@@ -237,12 +192,12 @@ def _cross(heading: str, results: Sequence[Result]) -> Figure:
 
 
 def _hours(heading: str, results: Sequence[Result]) -> Figure:
-    figure, axes = _figure(heading, ONE_COLUMN, 3.6, 2, 1, sharex=True)
+    figure, axes = new_figure(heading, ONE_COLUMN, 3.6, 2, 1, sharex=True)
     clock = [result for result in results if result.row.system == "preset hours"]
     rest = [result for result in results if result.row.system != "preset hours"]
     hours = [result.row.x or 0.0 for result in clock]
-    for ax, metric, name in zip(axes, ("macro_f1", "early_rate"), (_F1, "early rate"), strict=True):
-        _lines(ax, clock, metric, name)
+    for ax, metric, name in zip(axes, ("macro_f1", "early_rate"), (MACRO_F1, "early rate"), strict=True):
+        draw_lines(ax, clock, metric, name)
         for result in rest:
             color, style = LOOKS.get(result.row.system, (BLUE, ""))[0], DASHES.get(result.row.system, "-")
             ax.axhline(result.number(metric), color=color, linestyle=style, label=result.row.label)
@@ -255,4 +210,4 @@ def _hours(heading: str, results: Sequence[Result]) -> Figure:
     return figure
 
 
-_PICTURES = {"shots": _shots, "alpha": _alpha, "cross": _cross, "hours": _hours}
+_PICTURES = {"shots": _shots, "alpha": _alpha, "cross": _cross, "hours": _hours, **debate_plots.PICTURES}

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from agents.debate.stance_scorer import learned_texts
 from corpora.errors import UsageError
 from corpora.splits import Fold
 from eval.plan import Plan
@@ -29,7 +30,8 @@ def tasks_of(
         if not parts.pool:
             raise UsageError("the stopping agent reads unlabelled threads, and the split leaves none: fewer --shots")
         assert parts.encoder is not None
-        progress.embed(parts.encoder, needed_texts(parts))
+        stances = learned_texts(parts.stance_threads) if parts.stance_threads else []
+        progress.embed(parts.encoder, [*needed_texts(parts), *stances])
         failures: list[str] = []
         with progress.labelling(seed, len(fold.shots)) as done:
             judged = loop.run(label_shots(parts, concurrency=plan.config.concurrency, progress=done, failures=failures))

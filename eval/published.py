@@ -2,7 +2,8 @@
 
 EARD: LLM-based Few-Shot Early Rumor Detection with Imitation Agent (KDD 2026), Table 1 (macro-F1 and ER with
 standard deviations over five runs). S2MAD: Breaking Event Rumor Detection via Stance-Separated Multi-Agent
-Debate (2024), Table 1 (RF1 and NF1 are `f1_rumor` and `f1_non-rumor` here).
+Debate (2024), Table 1 (RF1 and NF1 are `f1_rumor` and `f1_non-rumor` here) and Table 2 (accuracy). Its figures are of
+two base models, and so stand beside these only; the graph networks of its Table 1 are none that Hearsay runs.
 """
 
 from collections.abc import Mapping
@@ -34,7 +35,6 @@ def _s2mad(system: str, *cells: float) -> tuple[str, dict[str, tuple[float, floa
 
 _FIRST, _LEARNED = ("first-post", "direct"), ("eard", "direct")
 _ERD, _CED, _HEARD = ("erd", "erd"), ("ced", "ced"), ("heard", "heard")
-_VANILLA, _DEBATE = ("all-posts", "vanilla"), ("all-posts", "debate")
 
 # (dataset, (when, how)) -> rows
 _EARD = {
@@ -91,29 +91,48 @@ _EARD = {
         _eard("EARD, ChatGPT", (0.586, 0.031), (0.366, 0.285)),
     ],
 }
+_QWEN, _GPT = "Qwen1.5-7b-chat", "GPT-3.5 Turbo"
+
+# (dataset, how, base model) -> row
 _S2MAD = {
-    ("twitter-covid19", _VANILLA): [
-        _s2mad("Qwen1.5-7b-chat", 0.565, 0.565, 0.580, 0.549),
-        _s2mad("GPT-3.5 Turbo", 0.643, 0.567, 0.749, 0.384),
+    ("twitter-covid19", "vanilla", _QWEN): _s2mad("Qwen1.5-7b-chat", 0.565, 0.565, 0.580, 0.549),
+    ("twitter-covid19", "vanilla", _GPT): _s2mad("GPT-3.5 Turbo", 0.643, 0.567, 0.749, 0.384),
+    ("weibo-covid19", "vanilla", _QWEN): _s2mad("Qwen1.5-7b-chat", 0.698, 0.670, 0.762, 0.578),
+    ("weibo-covid19", "vanilla", _GPT): _s2mad("GPT-3.5 Turbo", 0.762, 0.682, 0.843, 0.520),
+    ("twitter-covid19", "s2mad", _QWEN): _s2mad("Qwen1.5 + S2MAD", 0.645, 0.645, 0.634, 0.655),
+    ("twitter-covid19", "s2mad", _GPT): _s2mad("GPT-3.5 + S2MAD", 0.765, 0.737, 0.827, 0.647),
+    ("weibo-covid19", "s2mad", _QWEN): _s2mad("Qwen1.5 + S2MAD", 0.737, 0.757, 0.765, 0.748),
+    ("weibo-covid19", "s2mad", _GPT): _s2mad("GPT-3.5 + S2MAD", 0.810, 0.764, 0.869, 0.658),
+}
+# dataset -> what is left out -> accuracy, with GPT-3.5 Turbo
+_ABLATED = {
+    "twitter-covid19": {"stance": 0.648, "non-subjective": 0.575, "subjective": 0.703, "debate": 0.645},
+    "weibo-covid19": {"stance": 0.674, "non-subjective": 0.801, "subjective": 0.706, "debate": 0.737},
+}
+_LEFT_OUT = {"stance": "w/o Stance", "non-subjective": "w/o Non-Sub", "subjective": "w/o Sub", "debate": "w/o Debate"}
+_GRAPHS = {
+    "twitter-covid19": [
+        _s2mad("BiGCN", 0.593, 0.557, 0.647, 0.468),
+        _s2mad("ACLR-BiGCN", 0.692, 0.614, 0.785, 0.444),
+        _s2mad("RPL", 0.727, 0.697, 0.793, 0.601),
+        _s2mad("T3RD", 0.735, 0.701, 0.808, 0.593),
     ],
-    ("weibo-covid19", _VANILLA): [
-        _s2mad("Qwen1.5-7b-chat", 0.698, 0.670, 0.762, 0.578),
-        _s2mad("GPT-3.5 Turbo", 0.762, 0.682, 0.843, 0.520),
-    ],
-    ("twitter-covid19", _DEBATE): [
-        _s2mad("Qwen1.5 + S2MAD", 0.645, 0.645, 0.634, 0.655),
-        _s2mad("GPT-3.5 + S2MAD", 0.765, 0.737, 0.827, 0.647),
-    ],
-    ("weibo-covid19", _DEBATE): [
-        _s2mad("Qwen1.5 + S2MAD", 0.737, 0.757, 0.765, 0.748),
-        _s2mad("GPT-3.5 + S2MAD", 0.810, 0.764, 0.869, 0.658),
+    "weibo-covid19": [
+        _s2mad("BiGCN", 0.619, 0.534, 0.720, 0.349),
+        _s2mad("ACLR-BiGCN", 0.670, 0.594, 0.754, 0.435),
+        _s2mad("RPL", 0.745, 0.719, 0.804, 0.634),
+        _s2mad("T3RD", 0.797, 0.788, 0.832, 0.743),
     ],
 }
+_LABELS = "rumor/non-rumor"
+_TABLE_1 = "S2MAD, Table 1"
 SAME = {"posts:1": "first-post", "posts:all": "all-posts"}
 """Checkpoints that are stop policies by another name."""
 
 
-def published(dataset: str, split: str, when: str, how: str, label_set: str) -> list[Published]:
+def published(
+    dataset: str, split: str, when: str, how: str, label_set: str, model: str = "", ablate: str | None = None
+) -> list[Published]:
     """What papers report for a method on a corpus; empty where they do not.
 
     Args:
@@ -122,9 +141,33 @@ def published(dataset: str, split: str, when: str, how: str, label_set: str) -> 
         when: One stop policy or checkpoint.
         how: The verifier.
         label_set: Name of the label set: all figures here are of "rumor/non-rumor".
+        model: The chat model, as --model takes it; S2MAD's figures are of two, EARD's stand beside any.
+        ablate: What S2MAD does without, one of agents.debate.settings.ABLATIONS.
     """
-    if label_set != "rumor/non-rumor":
+    when = SAME.get(when, when)
+    if label_set != _LABELS:
         return []
-    key = (dataset, (SAME.get(when, when), how))
-    source, table = {"few-shot": ("EARD, Table 1", _EARD), "all": ("S2MAD, Table 1", _S2MAD)}.get(split, ("", {}))
-    return [Published(source, system, values) for system, values in table.get(key, ())]
+    if split == "few-shot" and not ablate:
+        return [Published("EARD, Table 1", *row) for row in _EARD.get((dataset, (when, how)), ())]
+    base = _base_model(model)
+    if split != "all" or when != "all-posts" or base is None:
+        return []
+    if ablate:
+        accuracy = _ABLATED.get(dataset, {}).get(ablate) if (how, base) == ("s2mad", _GPT) else None
+        name = f"GPT-3.5, {_LEFT_OUT.get(ablate, ablate)}"
+        return [Published("S2MAD, Table 2", name, {"accuracy": (accuracy, None)})] if accuracy else []
+    row = _S2MAD.get((dataset, how, base))
+    return [Published(_TABLE_1, *row)] if row else []
+
+
+def graph_networks(dataset: str, label_set: str) -> list[Published]:
+    """S2MAD's baselines that read the conversation as a graph, trained elsewhere, on a whole corpus; may be empty."""
+    return [Published(_TABLE_1, *row) for row in _GRAPHS.get(dataset, ()) if label_set == _LABELS]
+
+
+def _base_model(model: str) -> str | None:
+    """Which of S2MAD's base models a model string names, under whatever server or path."""
+    name = model.lower()
+    if name.startswith("openai:gpt-3.5-turbo"):
+        return _GPT
+    return _QWEN if "qwen1.5-7b-chat" in name else None

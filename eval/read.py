@@ -14,7 +14,7 @@ from eval.database import connect
 EXPERTS = "experts"
 """Role of the calls that labelled training threads: they belong to a run, and to none of its test threads."""
 
-_JSON = {"config", "prompts", "packages", "corpus_counts", "probabilities", "parameters", "request", "reply"}
+_JSON = {"config", "prompts", "packages", "corpus_counts", "probabilities", "parameters", "request", "reply", "debate"}
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, values: object = None) -> list[dict[str, Any]]:

@@ -2,37 +2,26 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import duckdb
 import numpy as np
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from corpora.labels import LABEL_SETS, LabelSet
-from eval import read
-from eval.metrics import COUNT_METRICS, Estimate, estimate
+from eval import debate_report, read
+from eval.cells import PAPER, cell, fit, head, paper_cell, plain_table
+from eval.metrics import Estimate, estimate
 from eval.published import SAME, Published, published
 
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_HEADS = {
-    "macro_f1": "macro-F1",
-    "micro_f1": "micro-F1",
-    "early_rate": "ER",
-    "sea": "SEA",
-    "seconds_per_thread": "seconds",
-    "calls_per_thread": "calls",
-    "tokens_per_thread": "tokens",
-}
 _OF_CALLS = {"calls_per_thread", "tokens_per_thread"}  # left out where no model was asked
 _HIDDEN = {"micro_f1", "coverage", "flip_rate"}  # stored, but they say what accuracy, the counts and SEA say
 _ORDER = ("early_rate", "sea", "abstained", "failed", "seconds_per_thread", "calls_per_thread", "tokens_per_thread")
-_PAPER = "† "
-_SHARES = re.compile("macro_f1|micro_f1|accuracy|early_rate|sea|flip_rate|coverage|f1_.*")
 
 
 def clean(text: object) -> str:
@@ -59,6 +48,8 @@ class Report:
     """Checkpoint -> threads measured in each seed."""
     published: dict[str | None, list[Published]]
     """Checkpoint -> the papers' figures, where corpus and method are theirs."""
+    debates: dict[str | None, dict[str, Any]] = field(default_factory=dict)
+    """Checkpoint -> what happened in debates (see eval.debate_report), empty where there were none."""
 
     @property
     def state(self) -> str:
@@ -91,6 +82,7 @@ class Report:
                     "metrics": {name: asdict(value) for name, value in values.items()},
                     "published": [asdict(row) for row in self.published.get(checkpoint, [])],
                 }
+                | ({"debates": debates} if (debates := self.debates.get(checkpoint)) else {})
                 for checkpoint, values in self.values.items()
             ],
         }
@@ -134,15 +126,31 @@ def collect(connection: duckdb.DuckDBPyConnection, runs: Sequence[dict[str, Any]
         report.values[checkpoint] = estimate(at, labels, np.random.default_rng(0))
         report.threads[checkpoint] = [len(rows) for rows in at if rows]
         report.published[checkpoint] = _comparable(runs[0], checkpoint, label_set.name)
+        if debates := debate_report.statistics_of([row for rows in at for row in rows]):
+            debates["accuracy_per_1000_tokens"] = debate_report.per_thousand(report.values[checkpoint], checkpoint)
+        report.debates[checkpoint] = debates
     return report
 
 
-def _comparable(run: dict[str, Any], checkpoint: str | None, labels: str) -> list[Published]:
+def is_published(run: dict[str, Any]) -> bool:
+    """Whether a run judges a published corpus as it is, whole and unchanged: what papers' figures are of."""
     config, counts = run["config"] or {}, run["corpus_counts"] or {}
-    changed = any(config.get(name) for name in ("limit", "exclude_overlap", "train_on", "stopper"))
-    if changed or not counts.get("complete"):
+    narrowed = any(config.get(name) for name in ("limit", "language", "exclude_overlap", "train_on", "attack"))
+    return bool(counts.get("complete")) and not narrowed
+
+
+def _comparable(run: dict[str, Any], checkpoint: str | None, labels: str) -> list[Published]:
+    """The papers' figures for the same corpus, method and settings."""
+    config = run["config"] or {}
+    debate = dict(config.get("debate") or {})  # the settings that are not the defaults
+    ablate = debate.pop("ablate", None)
+    # S2MAD's scorer was another chat model than its debaters; these were one and the same
+    others = any(config.get(role) not in (None, run["model"]) for role in ("debater_model", "judge_model"))
+    changed = debate or others or config.get("scorer_model") == "encoder" or config.get("stopper")
+    if changed or not is_published(run):
         return []
-    return published(run["dataset"], run["split"], checkpoint or run["when"], run["how"], labels)
+    when = checkpoint or run["when"]
+    return published(run["dataset"], run["split"], when, run["how"], labels, run["model"], ablate)
 
 
 def judged(run: dict[str, Any]) -> str:
@@ -155,6 +163,7 @@ def judged(run: dict[str, Any]) -> str:
         "limit": "at most {} threads",
         "train_on": "shots from {}",
         "exclude_overlap": "trained without threads of {}",
+        "attack": "under the attack {}",
     }
     parts += [text.format(config[name]) for name, text in narrowed.items() if config.get(name)]
     parts.append(f"split {run['split']}")
@@ -187,21 +196,25 @@ def show(report: Report, console: Console) -> None:
     if not any(values["calls_per_thread"].value for values in report.values.values()):
         names = [name for name in names if name not in _OF_CALLS]
     row_heads = max(len(line) for line in _row_heads(report))
-    for chunk in _fit(names, report, console.width - row_heads):
+    cells = {name: [head(name), *(cell(values[name]) for values in report.values.values())] for name in names}
+    for chunk in fit(cells, console.width - row_heads):
         console.print(_table(report, chunk))
         console.print()
     seeds = max(map(len, report.threads.values()))
     over = f"mean ± std over {seeds} seeds, " if seeds > 1 else ""
     note = f"{over}[95 % bootstrap interval over threads]; abstained and failed threads count as wrong"
-    console.print(Text(f"{note}; seconds, calls and tokens are per thread", style="dim"))
+    together = ", calls and tokens those of all checkpoints together" if len(report.values) > 1 else ""
+    console.print(Text(f"{note}; seconds, calls and tokens are per thread{together}", style="dim"))
     for source in sorted({row.source for rows in report.published.values() for row in rows}):
         console.print(Text(f"† the paper's own figures ({source}), not measured here", style="dim"))
+    for checkpoint, statistics in report.debates.items():
+        debate_report.show(statistics, console, checkpoint)
 
 
 def _row_heads(report: Report) -> list[str]:
     heads = [_row_head(report, checkpoint) for checkpoint in report.values]
     return [line for head in heads for line in head.split("\n")] + [
-        _PAPER + row.system for rows in report.published.values() for row in rows
+        PAPER + row.system for rows in report.published.values() for row in rows
     ]
 
 
@@ -211,58 +224,14 @@ def _row_head(report: Report, checkpoint: str | None) -> str:
     return f"{checkpoint or report.runs[0]['when']}\nn = {low if low == high else f'{low}–{high}'}"
 
 
-def cell(value: Estimate) -> str:
-    """A value as tables print it: mean ± std, and its interval on a second line."""
-    if value.value is None:
-        return "–"
-    spell = _speller(value.name, value.value)
-    text = spell(value.value) + ("" if value.std is None else f" ± {spell(value.std)}")
-    return text if value.low is None or value.high is None else f"{text}\n[{spell(value.low)}, {spell(value.high)}]"
-
-
-def _speller(name: str, value: float) -> Callable[[float], str]:
-    """How a metric's numbers are written: shares to three places, others to three digits of their mean."""
-    places = 3 if _SHARES.fullmatch(name) else 0 if not value else max(0, 2 - math.floor(math.log10(abs(value))))
-    if name in COUNT_METRICS:
-        places = 0 if value == int(value) else 1
-    return f"{{:,.{places}f}}".format
-
-
-def _head(name: str) -> str:
-    return _HEADS.get(name, name.replace("f1_", "F1 ", 1))
-
-
-def _fit(names: Sequence[str], report: Report, width: int) -> list[list[str]]:
-    """Divide the columns among as many tables as a width needs."""
-    chunks: list[list[str]] = [[]]
-    left = width
-    for name in names:
-        cells = [cell(values[name]) for values in report.values.values()] + [_head(name)]
-        need = 2 + max(len(line) for text in cells for line in text.split("\n"))
-        if need > left and chunks[-1]:
-            chunks.append([])
-            left = width
-        chunks[-1].append(name)
-        left -= need
-    return chunks
-
-
 def _table(report: Report, names: Sequence[str]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table = plain_table()
     table.add_column("read", no_wrap=True)
     for name in names:
-        table.add_column(Text(clean(_head(name))), justify="right", no_wrap=True)
+        table.add_column(Text(clean(head(name))), justify="right", no_wrap=True)
     for checkpoint, values in report.values.items():
         table.add_row(Text(_row_head(report, checkpoint)), *(Text(cell(values[name])) for name in names))
         for row in report.published.get(checkpoint, []):
             if any(name in row.values for name in names):
-                table.add_row(Text(_PAPER + row.system), *(paper_cell(row, name) for name in names), style="italic")
+                table.add_row(Text(PAPER + row.system), *(paper_cell(row, name) for name in names), style="italic")
     return table
-
-
-def paper_cell(row: Published, name: str) -> str:
-    """A paper's figure as tables print it, empty where it has none."""
-    if name not in row.values:
-        return ""
-    value, std = row.values[name]
-    return f"{value:.3f}" if std is None else f"{value:.3f} ± {std:.3f}"

@@ -17,7 +17,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
         # Imported only now: --help and a mistyped option need none of the libraries.
-        from eval.session import dry_run, run
+        if config.attack:
+            from eval.attack_report import dry_run, run
+        elif config.controls:
+            from eval.controls import dry_run, run
+        else:
+            from eval.dry_run import dry_run
+            from eval.session import run
 
         return dry_run(config) if config.dry_run else run(config)
 

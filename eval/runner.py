@@ -2,22 +2,24 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.call_log import CallLog
+from agents.debate.stance_scorer import learned_texts
 from agents.encoder import Encoder
 from agents.models import Model, ModelError
+from agents.together import together
 from agents.verdict import Verdict, Verifier
 from corpora.splits import Fold
 from corpora.thread import ClaimThread
-from eval.config import RunConfig
 from eval.metrics import flip_rate
 from eval.plan import Plan
 from graphs.context import Method
 from graphs.methods import HOW, open_policy
 from graphs.parts import Parts
+from graphs.stances import without
 from graphs.stop_then_detect import run_nodes
 from training.settings import read_settings
 
@@ -61,6 +63,9 @@ def parts_of(plan: Plan, tools: Tools, fold: Fold, seed: int) -> Parts:
         how=config.how,
         pool=fold.pool,
         stopper=read_settings(config.stopper),
+        debate=replace(config.debate, scorer="encoder" if config.scorer_model == "encoder" else ""),
+        stance_threads=stance_threads(plan, fold),
+        token_budget=config.token_budget,
         answers=answers if "oracle" in config.checkpoints else {},
     )
 
@@ -77,12 +82,24 @@ def jobs(plan: Plan, tools: Tools, folds: Iterable[Fold], seed: int) -> list[Job
     return found
 
 
-def texts_to_embed(config: RunConfig, folds: Iterable[Fold]) -> list[str]:
+def stance_threads(plan: Plan, fold: Fold) -> list[ClaimThread]:
+    """What one fold's stance classifier learns from: what every fold's does, and the shots. None if there is none."""
+    if plan.config.scorer_model != "encoder":
+        return []
+    shots = without(fold.shots, fold.test)
+    return list({thread.id: thread for thread in (*plan.stance_threads, *shots)}.values())
+
+
+def texts_to_embed(plan: Plan, folds: Sequence[Fold]) -> list[str]:
     """Every text whose vector the run will need."""
+    config = plan.config
     names = [name.partition(":") for name in config.checkpoints]
     bounds = [1 if name == "first-post" else int(n) if name == "posts" and n != "all" else None for name, _, n in names]
     end = None if None in bounds or config.sea else max(bound for bound in bounds if bound is not None)
-    return [post.text for fold in folds for thread in (*fold.shots, *fold.test) for post in thread.posts[:end]]
+    texts = [post.text for fold in folds for thread in (*fold.shots, *fold.test) for post in thread.posts[:end]]
+    if config.scorer_model == "encoder":
+        texts += (text for fold in folds for text in learned_texts(stance_threads(plan, fold)))
+    return texts
 
 
 async def judge(plan: Plan, job: Job) -> dict[str, list[dict[str, Any]]]:
@@ -124,6 +141,7 @@ async def judge(plan: Plan, job: Job) -> dict[str, list[dict[str, Any]]]:
                 "rationale": verdict.rationale,
                 "seconds": seconds,
                 "flip_rate": flips,
+                "debate": _debate(job.thread, verdict),
             }
         )
         # Checkpoints read the same posts: a step is one row, of the checkpoint that read furthest.
@@ -140,6 +158,14 @@ async def judge(plan: Plan, job: Job) -> dict[str, list[dict[str, Any]]]:
     for number in sorted(labels) if steps else ():
         steps.setdefault(number, {**after, "step": number})["label"] = labels[number]
     return {"predictions": predictions, "steps": list(steps.values())}
+
+
+def _debate(thread: ClaimThread, verdict: Verdict) -> dict[str, Any] | None:
+    """A debate's transcript, and what annotators say of the comments it scored: supporting or denying."""
+    if verdict.debate is None:
+        return None
+    stances = {post: thread.gold.stances.get(post) for post in verdict.debate["scores"]}
+    return {**verdict.debate, "gold": {post: stance for post, stance in stances.items() if stance in ("S", "D")}}
 
 
 async def _flip_rate(thread: ClaimThread, verifier: Verifier, read: int, labels: dict[int, str | None]) -> float:
@@ -196,12 +222,8 @@ async def run_jobs(
             # A model that answers at once never waits: let the progress bar and Ctrl-C have their turn.
             await asyncio.sleep(0)
 
-    workers = [asyncio.create_task(work()) for _ in range(min(plan.config.concurrency, len(todo)))]
-    # When one stops the run the others still finish their threads: what is under way has been paid for.
-    ends = await asyncio.gather(*workers, return_exceptions=True)
-    for end in ends:
-        if isinstance(end, BaseException):
-            raise end
+    # When one stops the run the others still finish their threads.
+    await together(*(work() for _ in range(min(plan.config.concurrency, len(todo)))))
 
 
 def unfinished(all_jobs: list[Job], done: set[tuple[str | None, str]]) -> list[Job]:

@@ -42,11 +42,14 @@ CREATE TABLE IF NOT EXISTS predictions (
     seconds_to_stop DOUBLE,         -- in the conversation, from the source post to the stop; NULL without times
     rationale VARCHAR,              -- the model's own words
     seconds DOUBLE,                 -- of work on this thread, waiting for models included
-    flip_rate DOUBLE                -- share of later posts that change the label, from the stop to the thread's end;
+    flip_rate DOUBLE,               -- share of later posts that change the label, from the stop to the thread's end;
                                     -- NULL where labels after the stop were not asked for (--sea)
+    debate JSON                     -- transcript: subjective, scores, p, n, turns, flips, calls (agents/debate/transcript.py),
+                                    -- and "gold": comment -> S or D where the corpus says; NULL where there was no debate
 );
--- for databases made before it was there
+-- for databases made before they were there
 ALTER TABLE predictions ADD COLUMN IF NOT EXISTS flip_rate DOUBLE;
+ALTER TABLE predictions ADD COLUMN IF NOT EXISTS debate JSON;
 
 -- One row is one decision of a stop policy, or a label asked for after it (--sea).
 CREATE TABLE IF NOT EXISTS steps (
@@ -92,13 +95,13 @@ CREATE TABLE IF NOT EXISTS metrics (
 
 -- One row is one row of a study's table: a configuration at one checkpoint, measured over its seeds.
 CREATE TABLE IF NOT EXISTS studies (
-    study VARCHAR,                  -- table | shots | alpha | cross | hours
+    study VARCHAR,                  -- table | shots | alpha | cross | hours | debate | ablations | rounds | early
     base_id VARCHAR,                -- hash of what all its rows have in common: a study made again replaces its rows
     dataset VARCHAR,                -- the name results are reported under
     position BIGINT,                -- place in the table, from 1
     "row" VARCHAR,                  -- what the table calls it
-    system VARCHAR,                 -- what it is a point of: EARD, CED, random stop, ...
-    x DOUBLE,                       -- what the study varies: shots, alpha or hours; NULL where that is no number
+    system VARCHAR,                 -- what it is a point of: EARD, CED, S2MAD, vanilla, w/o stance, ...
+    x DOUBLE,                       -- what the study varies: shots, alpha, hours, rounds or posts; NULL where that is no number
     config_id VARCHAR,              -- its runs: the seeds of one configuration
     checkpoint VARCHAR,             -- NULL unless its stop policy names several
     seeds BIGINT,
@@ -108,11 +111,24 @@ CREATE TABLE IF NOT EXISTS studies (
     macro_f1_low DOUBLE,            -- 95 % bootstrap interval over threads
     macro_f1_high DOUBLE,
     accuracy DOUBLE,
+    accuracy_std DOUBLE,
+    accuracy_low DOUBLE,
+    accuracy_high DOUBLE,
+    f1 JSON,                        -- class -> F1; NULL where the class never occurs
     early_rate DOUBLE,
     early_rate_std DOUBLE,
     early_rate_low DOUBLE,
     early_rate_high DOUBLE,
     abstained DOUBLE,               -- threads a seed
     failed DOUBLE,
+    calls_per_thread DOUBLE,        -- as in metrics: with several checkpoints, those of all of them together
+    tokens_per_thread DOUBLE,
     created TIMESTAMP
 );
+-- for databases made before they were there
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS accuracy_std DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS accuracy_low DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS accuracy_high DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS f1 JSON;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS calls_per_thread DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS tokens_per_thread DOUBLE;

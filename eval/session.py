@@ -5,7 +5,6 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,76 +12,77 @@ from rich.console import Console
 
 from agents.call_log import CallLog
 from agents.encoder import Encoder
-from agents.models import Model, ModelSettings, open_model
 from corpora.errors import UsageError
 from corpora.locate import cache_dir
 from eval.config import RunConfig
 from eval.database import connect
+from eval.opening import Shared, known_keys
 from eval.plan import Plan, make_plan
 from eval.prepare import tasks_of
 from eval.progress import RunProgress
-from eval.read import EXPERTS, fetch_calls, find_runs, finished_threads, known_call_keys, read_run
+from eval.read import EXPERTS, fetch_calls, find_runs, finished_threads, read_run
 from eval.report import Report, collect, show
-from eval.runner import Job, RunStopped, Tools, jobs, parts_of, run_jobs, texts_to_embed, unfinished
-from eval.store import Writer, recover
-from graphs.methods import HOW
-from graphs.stoppers import label_shots
+from eval.runner import Job, RunStopped, Tools, jobs, run_jobs, texts_to_embed, unfinished
+from eval.store import Writer
 from training.task import Task
 from training.workers import train_all
 
 
-def run(config: RunConfig, shown: Callable[[Report], None] | None = None) -> int:
-    """Judge, and print the table, or hand it to a study, which has one of its own; returns the exit code."""
-    console, notes = Console(), Console(stderr=True)
-    if config.embedded and not shown:
+def run(config: RunConfig) -> int:
+    """Judge, and print the table; returns the exit code."""
+    notes = Console(stderr=True)
+    if config.embedded:
         notes.print("Running the embedded encoder: offline, no key, no GPU (name a chat model with --model).")
     plan = make_plan(config)
+    for text in remarks(plan):
+        notes.print(text, markup=False)
+    with Shared(config.max_cost) as shared:
+        return run_plan(plan, shared)
+
+
+def remarks(plan: Plan) -> list[str]:
+    """What a reader of the results should know of the threads they come from."""
+    config, found = plan.config, []
     if leaking := plan.counts.get("test_threads_also_in_training_corpus"):
-        notes.print(
+        found.append(
             f"{leaking} of {len(plan.threads)} test threads are in {config.train_on} too, where the shots come from: "
-            f"--exclude-overlap {config.dataset} leaves them out of training.",
-            markup=False,
+            f"--exclude-overlap {config.dataset} leaves them out of training."
         )
     if seen := plan.counts.get("test_threads_that_the_stop_policy_learned_from"):
-        notes.print(
+        found.append(
             f"{config.when} learned from {seen} of the {len(plan.threads)} threads that may be tested here: "
-            "its results on them say little.",
-            markup=False,
+            "its results on them say little."
         )
+    return found
+
+
+def run_plan(plan: Plan, shared: Shared, shown: Callable[[Report], None] | None = None) -> int:
+    """Judge a corpus that was read before.
+
+    Args:
+        plan: What is judged.
+        shared: What it asks, and with whose money.
+        shown: Takes what was measured, where somebody has a table of their own; else it is printed.
+
+    Returns:
+        The exit code (see eval.run.main).
+    """
     gc.freeze()  # the corpus stays to the end: the collector need not walk it again and again
     try:
-        return _Session(plan, _open_models(plan), console, notes, shown).run()
+        return _Session(plan, shared, Console(), Console(stderr=True), shown).run()
     finally:
         gc.unfreeze()
 
 
-def dry_run(config: RunConfig) -> int:
-    """Count what a run would ask, and ask nothing."""
-    plan = make_plan(config)
-    models = _open_models(plan)
-    log = CallLog(known=_known_keys(config.db, models), dry_run=True)
-    tools, threads = Tools(log, models, None), 0
-    # A learned policy cannot be opened before it is trained: whole threads are the most that it reads.
-    most = replace(config, when="first-post" if config.sea else "all-posts", stopper=())
-    judged = replace(plan, config=most) if config.reads_vectors else plan
-    for seed in range(config.seeds):
-        folds = plan.folds(seed)
-        threads += sum(len(fold.test) for fold in folds)
-        if models:
-            if config.when == "eard":
-                for fold in folds:
-                    asyncio.run(label_shots(parts_of(plan, tools, fold, seed)))
-            todo = jobs(judged, tools, folds, seed)
-            asyncio.run(run_jobs(plan, todo, lambda _: None, len(todo)))
-    totals, console = log.totals, Console()
-    cost = "no price known (give --price IN OUT)" if totals.unpriced else f"about {totals.cost:.4f} USD"
-    console.print(f"{plan.corpus.name}: {config.seeds} seeds, {threads} threads to judge")
-    console.print(
-        f"new calls {totals.calls:,} (answered before: {totals.cached:,}); "
-        f"about {totals.input_tokens:,} tokens in and {totals.output_tokens:,} out; {cost}",
-        soft_wrap=True,
-    )
-    return 0
+def present(report: Report, config: RunConfig, console: Console) -> None:
+    """Print a run's table, and where it is stored."""
+    show(report, console)
+    run = report.runs[0]
+    where = f"stored in {config.db} as {run['config_id']}: python -m eval.show {run['config_id']}"
+    console.print(where, style="dim")
+    if config.when == "eard":
+        again = f"--dataset {config.dataset} --labels {run['config']['labels']}"
+        console.print(f"beside baselines and chance: python -m eval.study table {again}", style="dim")
 
 
 class _Session:
@@ -91,7 +91,7 @@ class _Session:
     def __init__(
         self,
         plan: Plan,
-        models: dict[str, Model],
+        shared: Shared,
         console: Console,
         notes: Console,
         shown: Callable[[Report], None] | None,
@@ -99,12 +99,14 @@ class _Session:
         self.plan, self.config, self.console, self.notes, self.shown = plan, plan.config, console, notes, shown
         self.record: Callable[[dict[str, Any]], None] = lambda _: None
         """Where the call log's rows go: to the run under way."""
+        self.loop, models = shared.loop, shared.models(plan)
         log = CallLog(
-            known=_known_keys(self.config.db, models),
+            known=known_keys(self.config.db, models),
             fetch=self._fetch,
             record=lambda row: self.record(row),
-            max_cost=self.config.max_cost,
+            budget=shared.budget,
             models=models.values(),
+            at_once=self.config.concurrency,
         )
         encoder = Encoder(cache=cache_dir(os.environ)) if self.config.reads_vectors else None
         self.tools = Tools(log, models, encoder)
@@ -114,13 +116,11 @@ class _Session:
         """Work off the seeds."""
         code = 0
         try:
-            with RunProgress(self.notes, self.tools.log.totals) as progress, asyncio.Runner() as loop:
+            with RunProgress(self.notes, self.tools.log.totals) as progress:
                 if self.config.when == "eard":
-                    self._prepare(progress, loop)
+                    self._prepare(progress)
                 for seed in range(self.config.seeds):
-                    self._seed(seed, progress, loop)
-                for model in self.tools.models.values():
-                    loop.run(model.close())
+                    self._seed(seed, progress)
         except KeyboardInterrupt:
             self.notes.print("Interrupted. What was judged is kept; the same command continues.")
             code = 130
@@ -138,7 +138,7 @@ class _Session:
             self.notes.print(totals.prompt_tokens(), markup=False, highlight=False, soft_wrap=True)
         return code
 
-    def _prepare(self, progress: RunProgress, loop: asyncio.Runner) -> None:
+    def _prepare(self, progress: RunProgress) -> None:
         """Train the stopping agents that are missing, all seeds' side by side."""
         tasks: dict[Path, Task] = {}
         for seed in range(self.config.seeds):
@@ -150,7 +150,7 @@ class _Session:
             # The calls belong to the seed's run; and a database that cannot be written shows before hours of training.
             with self._writing(row) as writer:
                 self.record = lambda call, writer=writer: writer.add(calls=[{**call, "role": EXPERTS}])  # type: ignore[misc]
-                tasks |= tasks_of(self.plan, self.tools, folds, seed, progress, loop)
+                tasks |= tasks_of(self.plan, self.tools, folds, seed, progress, self.loop)
                 writer.finish("interrupted")  # what it is until it is judged
         if tasks:
             with progress.training(tasks) as report:
@@ -167,7 +167,7 @@ class _Session:
                     writer.finish("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
                 raise
 
-    def _seed(self, seed: int, progress: RunProgress, loop: asyncio.Runner) -> None:
+    def _seed(self, seed: int, progress: RunProgress) -> None:
         """Start, continue or skip one seed's run."""
         folds = self.plan.folds(seed)
         row = self.plan.run_row(seed, sum(len(fold.test) for fold in folds), self.attempt)
@@ -183,15 +183,13 @@ class _Session:
             done = finished_threads(self.config.db, run_id)
             progress.begin_seed(seed, self.config.seeds, n_threads, len(done))
             if self.tools.encoder:
-                progress.embed(self.tools.encoder, texts_to_embed(self.config, folds))
+                progress.embed(self.tools.encoder, texts_to_embed(self.plan, folds))
             todo = unfinished(jobs(self.plan, self.tools, folds, seed), done)
-            self._judge(writer, todo, n_threads, progress, loop)
+            self._judge(writer, todo, n_threads, progress)
             self._measure(writer)
             writer.finish("finished")
 
-    def _judge(
-        self, writer: Writer, todo: list[Job], n_threads: int, progress: RunProgress, loop: asyncio.Runner
-    ) -> None:
+    def _judge(self, writer: Writer, todo: list[Job], n_threads: int, progress: RunProgress) -> None:
         """Judge what is left, every call and every thread recorded as it is done."""
 
         def record(rows: dict[str, list[dict[str, Any]]]) -> None:
@@ -199,7 +197,7 @@ class _Session:
             progress.judged(rows["predictions"])
 
         self.record = lambda call: writer.add(calls=[call])
-        loop.run(run_jobs(self.plan, todo, record, self.config.fail_on_error * n_threads))
+        self.loop.run(run_jobs(self.plan, todo, record, self.config.fail_on_error * n_threads))
 
     def _measure(self, writer: Writer) -> None:
         """Store the run's metrics."""
@@ -221,12 +219,8 @@ class _Session:
             return  # nothing was stored yet
         if self.shown:
             self.shown(report)
-            return
-        show(report, self.console)
-        self.console.print(f"stored in {self.config.db} as {config_id}: python -m eval.show {config_id}", style="dim")
-        if self.config.when == "eard":
-            again = f"--dataset {self.config.dataset} --labels {self.plan.label_set.name}"
-            self.console.print(f"beside baselines and chance: python -m eval.study table {again}", style="dim")
+        else:
+            present(report, self.config, self.console)
 
     def _attempt(self) -> int:
         """The attempt to work on: the newest that the database knows, or with --fresh the one after it."""
@@ -241,31 +235,3 @@ class _Session:
 
     async def _fetch(self, keys: list[str]) -> dict[str, dict[str, Any]]:
         return await asyncio.to_thread(fetch_calls, self.config.db, keys)
-
-
-def _known_keys(db: Path, models: dict[str, Model]) -> set[str]:
-    """Addresses of all calls that were ever answered."""
-    if not models or not db.exists():
-        return set()
-    recover(db)  # what a killed run left in its journal is known too
-    return known_call_keys(db)
-
-
-def _open_models(plan: Plan) -> dict[str, Model]:
-    """The chat model, if the method asks one; the plan learns where it answers."""
-    config = plan.config
-    if config.model is None or not HOW[config.how].asks_model:
-        return {}
-    settings = ModelSettings(
-        config.model,
-        base_url=config.base_url,
-        temperature=config.temperature,
-        max_tokens=config.max_tokens,
-        timeout=config.timeout,
-        max_retries=config.max_retries,
-        requests_per_second=config.requests_per_second,
-        price=config.price,
-    )
-    model = open_model(settings)
-    plan.endpoint = model.endpoint
-    return {"": model}

@@ -20,14 +20,16 @@ def parser() -> ArgumentParser:
     result = ArgumentParser(
         prog="python -m eval.show",
         description="Show a run (what was in force, its table, its threads, the wrong ones first), "
-        "or one thread of it: posts, where it stopped, the verdict, the calls.",
+        "or one thread of it: posts, where it stopped, the debate, the verdict, the calls.",
         epilog="examples:\n  python -m eval.show 3f2a\n  python -m eval.show 3f2a lantern-07",
     )
     result.add_argument("run", metavar="RUN", help="id of a run or configuration, or its beginning")
     result.add_argument("thread", metavar="THREAD", nargs="?", help="id of a thread")
     result.add_argument("--db", type=Path, default=Path("hearsay.duckdb"), help="the database (default: %(default)s)")
     result.add_argument("--data-dir", type=Path, help="where the corpus lies, if not where it was at the time")
-    result.add_argument("--all", action="store_true", help=f"list every thread, not only the first {LISTED}")
+    result.add_argument(
+        "--all", action="store_true", help=f"list every thread, not only the first {LISTED}; every call of a debate"
+    )
     result.add_argument("--json", action="store_true", help="print the results as JSON")
     return result
 
@@ -45,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.thread:
             with connect(options.db, read_only=True) as connection:
                 view = thread_view.collect(connection, read.find_runs(connection, options.run), options.thread)
-            thread_view.show(view, options.data_dir, console)
+            thread_view.show(view, options.data_dir, console, every_call=options.all)
             return
         with connect(options.db, read_only=True) as connection:
             runs = read.find_runs(connection, options.run)
@@ -135,13 +137,12 @@ def _grid(values: Row) -> "Table":
 
 
 def _threads(judged: Sequence[Row]) -> "Table":
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
+    from eval.cells import plain_table
     from eval.report import line
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table = plain_table()
     for head in ("thread", "read", "gold", "given", "posts", "why no verdict"):
         table.add_column(head, overflow="fold")
     for entry in judged:

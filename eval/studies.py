@@ -1,13 +1,14 @@
 """The studies of EARD: which runs each of them sets side by side. Runs are ordinary ones, and studies share them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from corpora.errors import UsageError
 from eval.config import RunConfig
+from graphs.methods import HOW
 
-Kind = Literal["agent", "audit", "baseline", "rule"]
+Kind = Literal["agent", "audit", "baseline", "debate", "rule"]
 
 BASELINES = {"CED": "ced", "ERD": "erd", "HEARD": "heard"}
 VARIANTS: dict[str, tuple[str, ...]] = {"EARD": (), "EARD, steady": ("steady",)}
@@ -22,7 +23,10 @@ THRESHOLD = 0.7
 SHUFFLED, NONE = "shuffled experts", "no experts"
 
 _PAPER_ALPHA = 0.7  # Table 3's, and so the agent's own default: the same run with or without its being named
-_OF_MODEL = {"model", "base_url", "temperature", "max_tokens", "samples", "prompts"}
+_OF_MODEL = (
+    "model", "base_url", "temperature", "max_tokens", "samples", "prompts", "debate", "scorer_model", "debater_model",
+    "judge_model", "token_budget",
+)  # fmt: skip
 _OF_AGENT = {"alpha", "beta", "gamma"}
 
 
@@ -39,7 +43,7 @@ class Row:
     x: float | None = None
     """What the study varies, where that is a number."""
     group: str = ""
-    """Where the shots come from, in the study across corpora."""
+    """Where the shots come from, in the study across corpora; the model, in that of the debate."""
     of: str = ""
     """An audit's agent. A random stop waits for that row, since it is to have the same ER."""
     random: bool = False
@@ -52,8 +56,9 @@ def plain(base: RunConfig, when: str) -> RunConfig:
 
 def published(base: RunConfig, name: str) -> RunConfig:
     """A baseline with the classifier that is its own: nothing of the base's verifier or model applies to it."""
-    defaults = {field.name: field.default for field in fields(RunConfig) if field.name in _OF_MODEL}
-    return replace(base, when=name, how=name, stopper=(), **defaults)  # type: ignore[arg-type]
+    standard = RunConfig()
+    defaults = {field: getattr(standard, field) for field in _OF_MODEL}
+    return replace(base, when=name, how=name, stopper=(), **defaults)
 
 
 def agent(base: RunConfig, settings: Sequence[str] = ()) -> RunConfig:
@@ -87,6 +92,9 @@ def _clock(base: RunConfig, hours: Sequence[float]) -> list[Row]:
 
 
 def _confidence(base: RunConfig) -> list[Row]:
+    """The rule to beat, at all thresholds; none where the verifier gives no probabilities."""
+    if not HOW[base.how].gives_probabilities:
+        return []
     config = plain(base, f"confidence:{','.join(map(str, THRESHOLDS))}")
     return [
         Row(f"confidence {value:g}", config, "rule", "confidence", f"confidence:{value}", value) for value in THRESHOLDS
@@ -94,7 +102,9 @@ def _confidence(base: RunConfig) -> list[Row]:
 
 
 def _sure(base: RunConfig, x: float | None = None, group: str = "", suffix: str = "") -> list[Row]:
-    """The rule to beat, at one threshold."""
+    """The rule to beat, at one threshold; none where the verifier gives no probabilities."""
+    if not HOW[base.how].gives_probabilities:
+        return []
     config = plain(base, f"confidence:{THRESHOLD}")
     return [Row(f"confidence {THRESHOLD}{suffix}", config, "rule", "confidence", x=x, group=group)]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import duckdb
 import numpy as np
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from eval import read
+from eval.cells import plain_table
 from eval.compare import Comparison, measure
 from eval.report import clean, label_set_of
 from eval.statistics import holm
@@ -77,12 +77,8 @@ def bars(histogram: Sequence[int]) -> str:
 
 def stops_table(name: str, stops: Sequence[Stops]) -> Table:
     """Where an agent stopped, a line a seed."""
-    table = Table(
-        title=Text(clean(f"where {name} stops: median [quartiles]"), style="bold"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-    )
-    table.padding, table.pad_edge, table.show_edge = (0, 1, 0, 0), False, False
+    title = Text(clean(f"where {name} stops: median [quartiles]"), style="bold")
+    table = plain_table(title=title, title_justify="left")
     for head in ("seed", "posts read", "share read", "at post 1", "to the end"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("share, 0 to 1", no_wrap=True)

@@ -1,40 +1,41 @@
 """What a study found: its rows measured, printed as one table, and stored in `studies`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from eval import debate_studies
+from eval.cells import PAPER, cell, fit, head, paper_cell, plain_table
 from eval.config import RunConfig, identity
 from eval.database import SCHEMA, check_tables, connect, errors, insert_row
 from eval.metrics import Estimate
 from eval.provenance import address
-from eval.published import Published
-from eval.report import Report, cell, clean, judged, paper_cell
+from eval.published import Published, graph_networks
+from eval.report import Report, clean, is_published, judged
 from eval.studies import Row
 
-_HEADS = {
-    "macro_f1": "macro-F1",
-    "accuracy": "accuracy",
-    "early_rate": "ER",
-    "sea": "SEA",
-    "calls_per_thread": "calls",
-    "abstained": "abstained",
-    "failed": "failed",
+_AGENT = ("macro_f1", "accuracy", "early_rate", "sea", "calls_per_thread", "abstained", "failed")
+_DEBATE = ("accuracy", "macro_f1", "f1_*", "abstained", "failed", "calls_per_thread", "tokens_per_thread")
+_TABLES = ("debate", "ablations", "rounds")
+_COLUMNS = dict.fromkeys(_TABLES, _DEBATE) | {
+    # without calls and tokens, which would be those of all checkpoints together
+    "early": ("macro_f1", "accuracy", "f1_*", "early_rate", "abstained", "failed"),
 }
+_INTERVALS = dict.fromkeys(_TABLES, ("accuracy", "macro_f1"))
+"""Which have theirs printed, macro-F1's in all studies; of others there is room for a value, and for ER's deviation."""
+_ZERO = {"sea", "calls_per_thread", "tokens_per_thread"}
+"""Left out where all are: no --sea, no model."""
 _VARIED = {"shots": {"shots"}, "cross": {"train_on", "exclude_overlap"}}
 """Study -> what differs between its rows, and so is in no title."""
-
-
-_WIDE = 100
-"""Columns from which on a row is one line."""
+_LABEL = 24
+"""Columns that a row's name is given before it is folded."""
 
 
 @dataclass(frozen=True)
@@ -80,51 +81,112 @@ def title(study: str, results: Sequence[Result]) -> str:
     return clean(judged({**run, "config": kept}))
 
 
+def debate_options(study: str, results: Sequence[Result]) -> list[str]:
+    """What is not as usual in a study's debates: "k 5", "gate", "scorer-model encoder"."""
+    found: dict[str, Any] = {}
+    for result in results:
+        config = result.report.runs[0]["config"] or {}
+        roles = {name: config.get(name) for name in ("scorer_model", "debater_model", "judge_model")}
+        found |= (config.get("debate") or {}) | {name: value for name, value in roles.items() if value}
+    found.pop({"ablations": "ablate"}.get(study, study), None)  # what the study varies
+    return [name.replace("_", "-") + ("" if value is True else f" {value}") for name, value in found.items()]
+
+
+def setting(study: str, results: Sequence[Result]) -> str:
+    """How all rows judge, in one line."""
+    first = results[0].report.runs[0]
+    if study not in debate_studies.ABOUT:
+        return clean(f"how {first['how']}, model {first['model']}")
+    models = dict.fromkeys(result.report.runs[0]["model"] for result in results)
+    temperature = f"temperature {(first['config'] or {}).get('temperature')}"
+    return clean(", ".join([f"model {', '.join(models)}", temperature, *debate_options(study, results)]))
+
+
 def show(study: str, results: Sequence[Result], console: Console) -> None:
     """Print the table."""
     first = results[0].report.runs[0]
     console.print(Text(f"{study}: {title(study, results)}", style="bold"))
-    console.print(Text(clean(f"how {first['how']}, model {first['model']}"), style="bold"))
+    console.print(Text(setting(study, results), style="bold"))
     if (first["corpus_counts"] or {}).get("variant"):
         text = f"This is not the published {first['dataset']}, but a sample or variant of it"
         console.print(Text(clean(text), style="yellow"))
     if unfinished := [result for result in results if result.report.state]:
         for result in unfinished:
             console.print(Text(clean(f"{result.row.label}: {result.report.state}"), style="bold yellow"))
-    console.print(_table(results, console.width))
+    others = other_papers(study, results)
+    for number, table in enumerate(_tables(study, results, others, console.width)):
+        if number:
+            console.print()
+        console.print(table)
     seeds = max(len(result.threads) for result in results)
     over = f"mean ± std over {seeds} seeds, " if seeds > 1 else ""
     note = f"{over}[95 % bootstrap interval over threads]; abstained and failed threads count as wrong"
+    if study in debate_studies.ABOUT and study != "early":
+        note += "; calls and tokens are per thread"
     console.print(Text(note, style="dim"))
-    for source in sorted({paper.source for result in results for paper in result.published}):
+    for source in sorted(
+        {paper.source for result in results for paper in result.published} | {o.source for o in others}
+    ):
         console.print(Text(f"† the paper's own figures ({source}), not measured here", style="dim"))
 
 
-def _table(results: Sequence[Result], width: int) -> Table:
-    names = list(_HEADS)
-    for name in ("calls_per_thread", "sea"):  # where a model was asked, and with --sea
-        if not any(result.number(name) > 0 for result in results):
-            names.remove(name)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    table.add_column("row", overflow="fold")
-    table.add_column("n", justify="right", no_wrap=True)
-    for name in names:
-        table.add_column(_HEADS[name], justify="right", no_wrap=True)
-    for result in results:
-        values = result.values
-        cells = [_cell(values[name], width) if name in values else "–" for name in names]
-        table.add_row(Text(clean(result.row.label)), span(result.threads), *map(Text, cells))
-        for paper in result.published:
-            table.add_row(Text("† " + paper.system), "", *(paper_cell(paper, name) for name in names), style="italic")
-    return table
+def other_papers(study: str, results: Sequence[Result]) -> list[Published]:
+    """Rows of the paper's table that no row here can stand beside; none on a corpus that is not its."""
+    run = results[0].report.runs[0]
+    if study != "debate" or run["split"] != "all" or not is_published(run):
+        return []
+    return graph_networks(run["dataset"], (run["config"] or {}).get("labels") or "")
 
 
-def _cell(value: Estimate, width: int) -> str:
-    """What a table of many rows has room for: one interval and two deviations."""
-    if value.name == "macro_f1":
-        return cell(value).replace("\n", " " if width >= _WIDE else "\n")
-    kept = value.std if value.name == "early_rate" else None
-    return cell(replace(value, low=None, high=None, std=kept))
+def _tables(study: str, results: Sequence[Result], others: Sequence[Published], width: int) -> Iterator[Table]:
+    """The table; several with a part of the columns each, where the width asks for it."""
+    names = _columns(study, results)
+    counts = ["n", *(span(result.threads) for result in results)]
+    labels = [result.row.label for result in results]
+    papers = [paper for result in results for paper in result.published] + list(others)
+    longest = max(map(len, [*labels, *(PAPER + paper.system for paper in papers)]))
+    room = width - min(_LABEL, longest) - max(map(len, counts)) - 2
+    intervals = _INTERVALS.get(study, ("macro_f1",))
+    cells = {name: [head(name), *(_cell(result, name, intervals) for result in results)] for name in names}
+    in_one_line = {name: [text.replace("\n", " ") for text in texts] for name, texts in cells.items()}
+    if len(fit(in_one_line, room)) == 1:
+        cells = in_one_line
+    for chunk in fit(cells, room):
+        table = plain_table()
+        table.add_column("row", overflow="fold")
+        for name in ("n", *(head(name) for name in chunk)):
+            table.add_column(Text(clean(name)), justify="right", no_wrap=True)
+        for number, result in enumerate(results, 1):
+            table.add_row(
+                Text(clean(labels[number - 1])), counts[number], *(Text(cells[name][number]) for name in chunk)
+            )
+            _add_papers(table, result.published, chunk)
+        _add_papers(table, others, chunk)
+        yield table
+
+
+def _add_papers(table: Table, papers: Sequence[Published], names: Sequence[str]) -> None:
+    for paper in papers:
+        if any(name in paper.values for name in names):
+            table.add_row(Text(PAPER + paper.system), "", *(paper_cell(paper, name) for name in names), style="italic")
+
+
+def _columns(study: str, results: Sequence[Result]) -> list[str]:
+    """Metrics in the order of the table, F1 of each class in place of "f1_*"."""
+    classes = [name for name in next((r.values for r in results if r.values), {}) if name.startswith("f1_")]
+    names = []
+    for name in _COLUMNS.get(study, _AGENT):
+        names += classes if name == "f1_*" else [name]
+    return [name for name in names if name not in _ZERO or any(result.number(name) > 0 for result in results)]
+
+
+def _cell(result: Result, name: str, intervals: Sequence[str]) -> str:
+    """What a table of many rows has room for."""
+    if (value := result.values.get(name)) is None:
+        return "–"
+    if name in intervals:
+        return cell(value)
+    return cell(replace(value, low=None, high=None, std=value.std if name == "early_rate" else None))
 
 
 def base_id(study: str, dataset: str, base: RunConfig) -> str:
@@ -164,6 +226,7 @@ def _stored(result: Result) -> dict[str, Any]:
     found: dict[str, Any] = {"row": row.label, "system": row.system, "x": row.x, "checkpoint": row.checkpoint}
     found |= {"config_id": result.report.runs[0]["config_id"], "seeds": len(result.threads)}
     found["n"] = result.values["macro_f1"].n if result.values else 0
-    for name in ("macro_f1", "early_rate"):
+    for name in ("macro_f1", "accuracy", "early_rate"):
         found |= {name: part(name)} | {f"{name}_{what}": part(name, what) for what in ("std", "low", "high")}
-    return found | {name: part(name) for name in ("accuracy", "abstained", "failed")}
+    found["f1"] = {name.removeprefix("f1_"): value.value for name, value in result.values.items() if name[:3] == "f1_"}
+    return found | {name: part(name) for name in ("abstained", "failed", "calls_per_thread", "tokens_per_thread")}

@@ -1,7 +1,8 @@
-"""One thread of a run, for `eval.show`: its posts and where the reading stopped, the verdicts, the calls."""
+"""One thread of a run, for `eval.show`: its posts and where the reading stopped, the debate, verdicts, the calls."""
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from rich.text import Text
 
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread
-from eval import read
+from eval import debate_view, read
+from eval.attacks import attack_named
 from eval.report import clean, line, order
 
 Row = dict[str, Any]
@@ -58,29 +60,42 @@ def collect(connection: duckdb.DuckDBPyConnection, runs: Sequence[Row], thread_i
     return ThreadView(run, verdicts, read.rows(connection, query, [run["run_id"], thread_id]))
 
 
-def show(view: ThreadView, data_dir: Path | None, console: Console) -> None:
+def show(view: ThreadView, data_dir: Path | None, console: Console, *, every_call: bool = False) -> None:
     """Print a thread, with its posts where the corpus is still there.
 
     Args:
         view: What the database knows.
         data_dir: Where the corpus lies; None for where it was at the time.
         console: Where to print.
+        every_call: Print a debate's calls too: some fifty prompts.
     """
     first = view.verdicts[0]
     title = f"thread {first['thread_id']} of {view.run['dataset']}, gold {first['gold']}"
     console.print(Text(line(f"{title}, run {view.run['run_id']}"), style="bold"))
     own = [row for row in view.verdicts if row["run_id"] == view.run["run_id"]]
+    debated = [row for row in own if row.get("debate")]
+    marks = debate_view.marks([row["debate"] for row in debated])
+    thread = None
     try:
         thread = _find(view.run, data_dir, first["thread_id"])
     except UsageError as error:
         console.print(Text(f"its posts cannot be shown: {line(error)}", style="yellow"))
+        if marks:
+            console.print(debate_view.marks_alone(marks))
     else:
-        console.print(_posts(thread, own))
+        console.print(_posts(thread, own, marks))
+    for row in debated:
+        console.print(debate_view.show(row["debate"], thread, _at(row)))
     console.print(_verdicts(view.verdicts))
     for row in own:
-        if row["rationale"]:
+        if row["rationale"] and not row.get("debate"):
             console.print(Text(f"rationale{_at(row)}:", style="bold"))
             console.print(Padding(Text(clean(row["rationale"])), (0, 0, 0, 4)))
+    if debated and not every_call:
+        roles = Counter(call["role"] for call in view.calls)
+        asked = ", ".join(f"{role} {count}" for role, count in roles.items())
+        console.print(Text(line(f"{len(view.calls)} calls ({asked}); --all prints them"), style="dim"))
+        return
     for number, call in enumerate(view.calls, 1):
         console.print(_call(number, call))
 
@@ -94,27 +109,33 @@ def _find(run: Row, data_dir: Path | None, thread_id: str) -> ClaimThread:
     corpus = load(name, data_dir=there, keep_handles=bool(config.get("keep_handles")), environ=os.environ)
     for thread in corpus.threads:
         if thread.id == thread_id:
-            return thread
+            return attack_named(config["attack"])(thread) if config.get("attack") else thread
     raise UsageError(f"{name} no longer has this thread; its files have changed since")
 
 
-def _posts(thread: ClaimThread, verdicts: Sequence[Row]) -> Table:
+def _posts(thread: ClaimThread, verdicts: Sequence[Row], marks: Mapping[str, Sequence[str]]) -> Table:
     stops: dict[int, list[str]] = {}
     for row in verdicts:
         if row["stop_index"]:
             stops.setdefault(row["stop_index"], []).append(f"stopped here{_at(row)}: {_given(row)}")
+    heads = debate_view.HEADS if marks else ()
     grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(justify="right", style="dim")
-    grid.add_column(justify="right", style="dim", no_wrap=True)
+    for _ in ("number", "time", *heads):
+        grid.add_column(justify="right", style="dim", no_wrap=True)
     grid.add_column()
+    if heads:
+        where = next(_at(row) for row in reversed(verdicts) if row.get("debate"))
+        grid.add_row("", "", *heads, Text(line(f"side{where}") if where else "", style="dim"))
+    none = ("",) * len(heads)
     depth: dict[str, int] = {}
     for number, post in enumerate(thread.posts, 1):
         depth[post.id] = 0 if number == 1 else depth.get(post.parent or "", 0) + 1
         text = Text.assemble((line(post.author), "bold"), " ", clean(post.text))
         level = min(depth[post.id], _DEEPEST)
-        grid.add_row(str(number), _clock(post.seconds), Padding(text, (0, 0, 0, 2 * level)))
+        marked = marks.get(post.id, none)
+        grid.add_row(str(number), _clock(post.seconds), *marked, Padding(text, (0, 0, 0, 2 * level)))
         for stop in stops.get(number, []):
-            grid.add_row("", "", Text(f"── {line(stop)} ──", style="bold cyan"))
+            grid.add_row("", "", *none, Text(f"── {line(stop)} ──", style="bold cyan"))
     return grid
 
 

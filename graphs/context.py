@@ -37,13 +37,13 @@ class Context:
             description="Stop policy: first-post, all-posts, posts:N, hours:H, confidence:T, eard, eard:DIR, ced, ..."
         ),
     ] = "all-posts"
-    how: Annotated[str, Field(description="Verifier: encoder, direct, vanilla")] = "encoder"
+    how: Annotated[str, Field(description="Verifier: encoder, direct, vanilla, s2mad, ...")] = "encoder"
     model: Annotated[
         str | None,
-        Field(description="Chat model of direct and vanilla: openai:NAME, hf:PATH-OR-NAME, scripted:FILE"),
+        Field(description="Chat model of direct, vanilla and s2mad: openai:NAME, hf:PATH-OR-NAME, scripted:FILE"),
     ] = None
     base_url: Annotated[str | None, Field(description="Address of an OpenAI-compatible server")] = None
-    labels: Annotated[str, Field(description="Label set: rumor/non-rumor, false/non-rumor, veracity")] = (
+    labels: Annotated[str, Field(description="Label set: rumor/non-rumor, false/non-rumor, false/true, veracity")] = (
         "rumor/non-rumor"
     )
     train_on: Annotated[str, Field(description="Corpus that encoder, agents and baselines learn from")] = "sample"
@@ -69,7 +69,7 @@ def _open_once(context: Context) -> Method:
 
 @lru_cache(maxsize=8)
 def _open(context: Context) -> Method:
-    how, when = HOW[known(context.how, HOW, "how")], check_policy(context.when)
+    how, when = HOW[known(context.how, HOW, "how")], check_policy(context.when, context.how)
     if len(checkpoints(context.when)) > 1:
         raise UsageError(f"when {context.when}: a graph stops once; lists of checkpoints are for eval.run")
     label_set = LABEL_SETS[known(context.labels, LABEL_SETS, "labels")]
@@ -107,7 +107,8 @@ def _models(context: Context) -> "dict[str, Model]":
         return {}
     from agents.models import ModelSettings, open_model
 
-    return {"": open_model(ModelSettings(context.model, base_url=context.base_url))}
+    temperature = HOW[context.how].temperature
+    return {"": open_model(ModelSettings(context.model, base_url=context.base_url, temperature=temperature))}
 
 
 def _train(context: Context, parts: Parts) -> None:

@@ -7,16 +7,14 @@ What a name needs is imported when it is opened, so that listing names costs not
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agents.stopping.fixed import Confident, after_hours, after_posts
 from agents.verdict import StopPolicy, Verifier
 from corpora.errors import UsageError
+from graphs import verifiers
 from graphs.parts import Parts
-
-if TYPE_CHECKING:
-    from training.recurrent import Baseline
 
 
 @dataclass(frozen=True)
@@ -40,51 +38,8 @@ METHODS = {
     "erd": Pair("erd", "erd", "early rumour detection by deep Q-learning (EARD, Table 1)"),
     "heard": Pair("heard", "heard", "neural Hawkes process: stop where predictions are stable (EARD, Table 1)"),
     "vanilla": Pair("all-posts", "vanilla", "one question on 40 random comments (S2MAD, Table 1)", "all"),
+    "s2mad": Pair("all-posts", "s2mad", "comments separated by stance, two debaters and a judge (S2MAD)", "all"),
 }
-
-
-def _encoder(parts: Parts) -> Verifier:
-    from agents.verifiers.encoder import encoder_verifier
-
-    assert parts.encoder is not None
-    return encoder_verifier(parts.encoder, parts.shots, parts.labels)
-
-
-def _direct(parts: Parts) -> Verifier:
-    from agents.verifiers.direct import direct
-
-    assert parts.log is not None
-    return direct(parts.log, parts.model("detector"), parts.prompts, parts.label_set, samples=parts.samples)
-
-
-def _vanilla(parts: Parts) -> Verifier:
-    from agents.verifiers.vanilla import vanilla
-
-    assert parts.log is not None
-    model = parts.model("detector")
-    return vanilla(parts.log, model, parts.prompts, parts.label_set, seed=parts.seed, samples=parts.samples)
-
-
-def _baseline(name: str, parts: Parts, threshold: str = "") -> "Baseline":
-    """A baseline's stop policy and verifier, trained once for both."""
-    assert parts.encoder is not None
-    key = f"{name}:{threshold}" if threshold else name
-    if key not in parts.trained:
-        learned_from = (parts.encoder, parts.shots, parts.labels, parts.seed)
-        if name == "ced":
-            from training.ced import CedSettings, ced
-
-            settings = CedSettings(threshold=float(threshold)) if threshold else CedSettings()
-            parts.trained[key] = ced(*learned_from, settings)
-        elif name == "erd":
-            from training.erd import erd
-
-            parts.trained[key] = erd(*learned_from)
-        else:
-            from training.heard import heard
-
-            parts.trained[key] = heard(*learned_from)
-    return parts.trained[key]
 
 
 @dataclass(frozen=True)
@@ -99,30 +54,55 @@ class How:
     """Whether it needs the sentence encoder, and labelled shots to fit on."""
     prompts: tuple[str, ...] = ()
     """Names of the prompts it shows."""
+    temperature: float = 0.0
+    """What its paper asks models with."""
+    gives_probabilities: bool = True
+    """Whether its verdicts may have label probabilities (a chat model's depend on what it tells)."""
 
 
 HOW = {
-    "encoder": How(_encoder, "MiniLM vectors + logistic regression on the shots", asks_model=False, reads_vectors=True),
-    "direct": How(_direct, "one Yes/No question on the posts read (EARD)", prompts=("direct",)),
-    "ced": How(
-        lambda parts: _baseline("ced", parts).verifier,
-        "CED's own classifier (GRU)",
-        asks_model=False,
-        reads_vectors=True,
+    "encoder": How(
+        verifiers.encoder, "MiniLM vectors + logistic regression on the shots", asks_model=False, reads_vectors=True
     ),
-    "erd": How(
-        lambda parts: _baseline("erd", parts).verifier,
-        "ERD's own classifier (GRU)",
-        asks_model=False,
-        reads_vectors=True,
+    "direct": How(verifiers.direct, "one Yes/No question on the posts read (EARD)", prompts=("direct",)),
+    **{
+        name: How(
+            partial(verifiers.own, name), f"{name.upper()}'s own classifier (GRU)", asks_model=False, reads_vectors=True
+        )
+        for name in ("ced", "erd", "heard")
+    },
+    "vanilla": How(
+        verifiers.vanilla, "one Fake/Real question on 40 random comments (S2MAD)", prompts=("vanilla",), temperature=0.2
     ),
-    "heard": How(
-        lambda parts: _baseline("heard", parts).verifier,
-        "HEARD's own classifier (GRU)",
-        asks_model=False,
-        reads_vectors=True,
+    "s2mad": How(
+        verifiers.s2mad,
+        "two debaters with opposing comments, and a judge (S2MAD)",
+        prompts=(
+            "score",
+            "score-batch",
+            "score-quote",
+            "subjectivity",
+            "opinion-subjective",
+            "opinion-non-subjective",
+            "debate",
+            "judge",
+        ),
+        temperature=0.2,
+        gives_probabilities=False,
     ),
-    "vanilla": How(_vanilla, "one Fake/Real question on 40 random comments (S2MAD)", prompts=("vanilla",)),
+    "self-consistency": How(
+        partial(verifiers.control, "self-consistency"),
+        "the vote of several samples of direct: a control of S2MAD",
+        prompts=("direct",),
+        temperature=0.7,
+    ),
+    "self-correction": How(
+        partial(verifiers.control, "self-correction"),
+        "direct, told to find its own mistakes: a control of S2MAD",
+        prompts=("direct", "correct"),
+        temperature=0.2,
+        gives_probabilities=False,
+    ),
 }
 
 
@@ -202,7 +182,7 @@ WHEN = {
         learns=True,
     ),
     "ced": When(
-        lambda text, parts: _baseline("ced", parts, text).policy,
+        lambda text, parts: verifiers.baseline("ced", parts, text).policy,
         "first post with a label of probability T (0.975): CED",
         "[T]",
         lambda text: text and _share(text, "ced"),
@@ -210,13 +190,13 @@ WHEN = {
         learns=True,
     ),
     "erd": When(
-        lambda _, parts: _baseline("erd", parts).policy,
+        lambda _, parts: verifiers.baseline("erd", parts).policy,
         "where ERD's deep Q-network says stop",
         reads_vectors=True,
         learns=True,
     ),
     "heard": When(
-        lambda _, parts: _baseline("heard", parts).policy,
+        lambda _, parts: verifiers.baseline("heard", parts).policy,
         "where less than one more change of label is expected: HEARD",
         reads_vectors=True,
         learns=True,
@@ -236,11 +216,15 @@ def checkpoints(when: str) -> list[str]:
     return [f"{name}:{argument.strip()}" for argument in arguments.split(",")] if colon else [when]
 
 
-def check_policy(when: str) -> When:
+def check_policy(when: str, how: str | None = None) -> When:
     """The table's entry of one stop policy, its argument looked at.
 
+    Args:
+        when: The stop policy.
+        how: Name of the verifier that it is to be a pair with, if that is known.
+
     Raises:
-        UsageError: no such policy, or not such an argument.
+        UsageError: no such policy, not such an argument, or one that can never stop with this verifier.
     """
     name, colon, argument = when.partition(":")
     entry = WHEN[known(name, WHEN, "--when")]
@@ -249,6 +233,8 @@ def check_policy(when: str) -> When:
         want = f"{name}:{wanted}" if wanted else name
         raise UsageError(f"--when {when}: want {want}")
     entry.check(argument)
+    if name == "confidence" and how and not HOW[how].gives_probabilities:
+        raise UsageError(f"--when {when} waits for a label's probability, and {how} gives none: use --when posts:N")
     return entry
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agents.debate.settings import DebateSettings
 from corpora.labels import LabelSet
 from corpora.thread import ClaimThread
 
@@ -36,6 +37,12 @@ class Parts:
     """Unlabelled threads to learn from."""
     stopper: "Settings | None" = None
     """What a stopping agent is trained with; None for the defaults."""
+    debate: DebateSettings = field(default_factory=DebateSettings)
+    """How S2MAD debates."""
+    stance_threads: Sequence[ClaimThread] = ()
+    """Threads with stance labels, none of them tested, for a scorer that learns."""
+    token_budget: int | None = None
+    """Tokens a thread that a control may spend; None for its own default."""
     answers: Mapping[str, str] = field(default_factory=dict)
     """Thread id -> true label, for the oracle and nobody else."""
     trained: "dict[str, Baseline]" = field(default_factory=dict)

@@ -10,10 +10,12 @@ from typing import Annotated, Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from agents.verdict import Verdict
+from corpora.errors import UsageError
 from corpora.thread import ClaimThread, Language, Post
 from graphs.context import Context, Method, method_of
 
@@ -84,7 +86,13 @@ async def admit(state: Input) -> dict[str, Any]:
         )
         for index, post in enumerate(state.posts)
     ]
-    return {"id": state.id, "language": state.language, "posts": [asdict(post) for post in posts], "read": 0}
+    if len({post.id for post in posts}) < len(posts):
+        raise UsageError("two posts have one id: leave the ids out, or make each its own")
+    return {"id": state.id, "language": state.language, "posts": [asdict(post) for post in posts], "read": 0} | {
+        # A server's thread may have held another conversation before: nothing of it is this one's.
+        "steps": Overwrite([]),
+        "verdict": None,
+    }
 
 
 async def read_post(state: State) -> dict[str, Any]:

@@ -168,6 +168,7 @@ def _origin(parts: Parts) -> dict[str, Any]:
 def _verifier(parts: Parts) -> dict[str, Any]:
     """What decides a verifier's answers, but for the shots."""
     languages = sorted({shot.language for shot in parts.shots})
+    debates, stances = parts.how == "s2mad", parts.stance_threads
     return {
         "how": parts.how,
         "samples": parts.samples,
@@ -177,6 +178,9 @@ def _verifier(parts: Parts) -> dict[str, Any]:
             for name in HOW[parts.how].prompts
             for language in languages
         },
+        # only where it is used: the agents of other verifiers keep their addresses
+        **({"debate": asdict(parts.debate), "stances": _digest(stances, [""] * len(stances))} if debates else {}),
+        **({} if parts.token_budget is None else {"token_budget": parts.token_budget}),
     }
 
 

@@ -2,21 +2,24 @@
 
 In a test: `async with ChatStub([{"contains": "flood", "reply": "Yes"}]) as stub: ... stub.url, stub.count`.
 In a process of its own, for benchmarks and kill tests: `python -m tests.chat_stub --port 0 --reply No`, whose
-first line of output is the base URL; `GET /count` there answers `{"count": N, "distinct": N}`.
+first line of output is the base URL; `GET /count` there answers `{"count": N, "distinct": N}`. What no rule of
+`--rules` matches is answered by `--script`, such as `tests.debate_script:reply`.
 
 A rule is a dict, matched in order against the text of the last message:
     contains       text that must occur in it; absent: always matches
-    reply          the answer (default "Yes")
+    reply          the answer (default "Yes"), or a function of the request that makes it
     probabilities  word -> probability, shown as the top_logprobs of the reply's last token
     seconds        wait before answering
     fault          one of FAULTS, or a list: one a request, then the reply
     times          how many requests the fault hits (default: all; a list ends by itself)
     retry_after    seconds told with 429
-    usage          what the completion tells of tokens, or a function of the request that makes it
+    usage          what the completion tells of tokens, or a function of the request that makes it; where the reply
+                   is a function, a token is four characters
 """
 
 import argparse
 import asyncio
+import importlib
 import json
 import math
 import re
@@ -44,6 +47,7 @@ FAULTS = {
     "cut_body": None,
     "silence": None,
 }
+_USAGE = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _TOKENS = re.compile(r"\s*\S+")
 
@@ -95,7 +99,8 @@ class ChatStub:
 
 
 def _completion(request: dict[str, Any], rule: dict[str, Any], fault: str | None) -> dict[str, Any]:
-    text: str | None = rule.get("reply", "Yes")
+    given = rule.get("reply", "Yes")
+    text: str | None = given(request) if callable(given) else given
     if fault in ("empty", "null_content"):
         text = "" if fault == "empty" else None
     choice: dict[str, Any] = {
@@ -121,9 +126,15 @@ def _completion(request: dict[str, Any], rule: dict[str, Any], fault: str | None
         "choices": [choice],
     }
     if fault != "no_usage":
-        usage = rule.get("usage", {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101})
+        usage = rule.get("usage", _estimated(request, text) if callable(given) else _USAGE)
         body["usage"] = usage(request) if callable(usage) else usage
     return body
+
+
+def _estimated(request: dict[str, Any], text: str | None) -> dict[str, int]:
+    read = sum(len(message["content"]) for message in request["messages"]) // 4
+    written = len(text or "") // 4 + 1
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
 class _Connection(asyncio.Protocol):
@@ -181,7 +192,13 @@ class _Connection(asyncio.Protocol):
 
 
 async def _serve(args: argparse.Namespace) -> None:
-    rules = json.loads(args.rules) if args.rules else [{"reply": args.reply, "seconds": args.seconds}]
+    reply: Any = args.reply
+    if args.script:
+        module, _, name = args.script.partition(":")
+        reply = getattr(importlib.import_module(module), name)
+    rules = json.loads(args.rules) if args.rules else []
+    if args.script or not args.rules:
+        rules.append({"reply": reply, "seconds": args.seconds})
     stub = await ChatStub(rules, keep_requests=False).start(args.port)
     print(stub.url, flush=True)  # noqa: T201
     await stub.server.serve_forever()
@@ -193,4 +210,5 @@ if __name__ == "__main__":
     parser.add_argument("--reply", default="Yes")
     parser.add_argument("--seconds", type=float, default=0.0)
     parser.add_argument("--rules", help="JSON list of rules")
+    parser.add_argument("--script", metavar="MODULE:NAME", help="a function of the request that makes the reply")
     asyncio.run(_serve(parser.parse_args()))

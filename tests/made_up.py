@@ -52,9 +52,9 @@ RULES: list[dict[str, Any]] = [
 
 
 @contextmanager
-def stub_process(rules: list[dict[str, Any]]) -> Iterator[str]:
+def stub_process(rules: list[dict[str, Any]], *options: str) -> Iterator[str]:
     """A chat stub in a process of its own, so that it outlives a killed runner; yields its base URL."""
-    command = [sys.executable, "-m", "tests.chat_stub", "--port", "0", "--rules", json.dumps(rules)]
+    command = [sys.executable, "-m", "tests.chat_stub", "--port", "0", "--rules", json.dumps(rules), *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert process.stdout

@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from agents.budget import Budget
 from agents.call_log import CallLog, address
 from agents.models import BudgetExceeded, FatalModelError, ModelError, Reply
 from corpora.errors import UsageError
@@ -178,7 +179,7 @@ async def test_a_fetch_that_fails_reaches_those_who_wait():
 
 async def test_no_call_is_made_that_might_go_over_the_budget():
     model = FakeModel(price=0.01)  # a call costs 1.01, and 1.10 at most
-    log = CallLog(max_cost=3.0, models=[model])
+    log = CallLog(budget=Budget(3.0), models=[model])
     results = await asyncio.gather(*(ask(log, model, text=str(n)) for n in range(5)), return_exceptions=True)
     assert [type(result) for result in results] == [Reply, Reply, *[BudgetExceeded] * 3]
     assert model.calls == 2 and log.totals.calls == 2 and log.totals.cost == pytest.approx(2.02)
@@ -188,7 +189,7 @@ async def test_no_call_is_made_that_might_go_over_the_budget():
 async def test_a_budget_is_spent_before_a_call_is_refused():
     # ten at once may cost 11, and cost 10.1: those that do not fit beside each other wait for the others
     model = FakeModel(price=0.01)
-    log = CallLog(max_cost=10.5, models=[model])
+    log = CallLog(budget=Budget(10.5), models=[model])
     await asyncio.gather(*(ask(log, model, text=str(n % 10)) for n in range(20)))
     assert model.calls == 10 and log.totals.cost == pytest.approx(10.1)
 
@@ -198,7 +199,7 @@ async def test_calls_whose_tokens_are_not_told_count_against_the_budget_at_their
         async def complete(self, messages, *, labels=(), sample=0):
             return Reply("Yes")
 
-    log = CallLog(max_cost=3.0)
+    log = CallLog(budget=Budget(3.0))
     for text in ("a", "b"):
         await ask(log, Silent(price=0.01), text=text)
     with pytest.raises(BudgetExceeded):
@@ -207,15 +208,15 @@ async def test_calls_whose_tokens_are_not_told_count_against_the_budget_at_their
 
 async def test_a_budget_of_nothing_allows_only_what_is_free():
     with pytest.raises(BudgetExceeded):
-        await ask(CallLog(max_cost=0.0), FakeModel(price=0.01))
-    assert (await ask(CallLog(max_cost=0.0), FakeModel())).text == "Yes"
+        await ask(CallLog(budget=Budget(0.0)), FakeModel(price=0.01))
+    assert (await ask(CallLog(budget=Budget(0.0)), FakeModel())).text == "Yes"
 
 
 async def test_a_budget_needs_a_price():
     with pytest.raises(UsageError, match="price of fake:m"):
-        CallLog(max_cost=1.0, models=[FakeModel(price=None)])
+        CallLog(budget=Budget(1.0), models=[FakeModel(price=None)])
     with pytest.raises(UsageError, match="price of fake:m"):
-        await ask(CallLog(max_cost=1.0), FakeModel(price=None))
+        await ask(CallLog(budget=Budget(1.0)), FakeModel(price=None))
 
 
 async def test_a_cost_that_is_not_known_is_counted_apart():

@@ -100,9 +100,17 @@ async def test_saved_agent_works_with_any_verifier_and_in_the_graph(tmp_path: Pa
             "--when", "eard:agent", "--how", "direct", "--model", "scripted:script.json")  # fmt: skip
     (run,) = rows('SELECT "when", how FROM runs')
     assert run == {"when": "eard:agent", "how": "direct"}
-    predictions = rows("SELECT * FROM predictions")
+    predictions = rows("SELECT * FROM predictions ORDER BY thread_id")
     calls = rows("SELECT * FROM calls")
     assert len(calls) == len(predictions) == 20  # one call a thread
+    Path("debate.json").write_text(json.dumps({"rules": [], "default": {"reply": "Fake"}}))
+    command("eval.run", "--dataset", "sample", "--language", "en", "--split", "all", "--limit", "20", "--seeds", "1",
+            "--when", "eard:agent", "--how", "s2mad", "--model", "scripted:debate.json",
+            "--db", "debates.duckdb")  # fmt: skip
+    with duckdb.connect("debates.duckdb", read_only=True) as connection:
+        found = connection.execute("SELECT stop_index, label FROM predictions ORDER BY thread_id").fetchall()
+    assert [stop for stop, _ in found] == [row["stop_index"] for row in predictions]
+    assert {label for _, label in found} == {"rumor"}
     threads = {thread.id: thread for thread in load("sample", environ={}).threads}
     for row in predictions[:5]:
         thread = threads[row["thread_id"]]

@@ -13,7 +13,7 @@ from corpora.errors import UsageError
 from corpora.labels import LABEL_SETS
 from corpora.thread import ClaimThread, Post
 from graphs import stop_then_detect
-from graphs.context import Context, Method
+from graphs.context import Context, Method, method_of
 from graphs.methods import HOW, METHODS, check_policy, checkpoints, known, open_policy
 from graphs.parts import Parts
 from graphs.stop_then_detect import Input, builder, graph, recursion_limit, run_nodes
@@ -69,6 +69,13 @@ async def test_stops_where_the_policy_says_and_shows_the_verifier_no_more(when: 
     assert [len(prefix.posts) for prefix in verifier.seen] == [read]
     assert verifier.seen[0].posts == conversation.posts[:read]
     assert [step["action"] for step in state["steps"]] == ["continue"] * (read - 1) + ["stop"]
+
+
+@pytest.mark.parametrize("how", ["s2mad", "self-correction"])
+async def test_confidence_needs_a_verifier_that_gives_probabilities(how: str) -> None:
+    context = Context(when="confidence:0.7", how=how, model="openai:x", base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(UsageError, match=f"{how} gives none"):
+        await method_of(context)
 
 
 @pytest.mark.parametrize("when", ["first-post", "posts:3", "all-posts", "hours:1"])
@@ -181,3 +188,12 @@ def test_importing_the_graph_loads_no_model_and_no_store() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not heavy & set(loaded)
     assert graph.checkpointer is None
+
+
+async def test_a_second_conversation_on_one_thread_of_a_server_starts_anew() -> None:
+    saved = builder.compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "one"}}
+    method = Method(open_policy("posts:2", PARTS), Recorder())
+    for conversation in (thread([0, 60, 120]), thread([0, 60])):
+        output = await saved.ainvoke(as_input(conversation), config, context=method)
+        assert [step["step"] for step in output["steps"]] == [1, 2]

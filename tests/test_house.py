@@ -91,7 +91,9 @@ def test_torch_is_pinned_and_every_dependency_has_a_version() -> None:
         assert re.sub(r"[-_.]+", "-", name[0]).lower() in normal, requirement
 
 
-@pytest.mark.parametrize("module", ["eval.run", "eval.ls", "eval.show", "eval.compare", "eval.study", "corpora"])
+@pytest.mark.parametrize(
+    "module", ["eval.run", "eval.ls", "eval.show", "eval.compare", "eval.study", "eval.attacks", "corpora"]
+)
 def test_help_has_examples_and_loads_nothing_heavy(module: str) -> None:
     code = (
         "import runpy, sys\n"

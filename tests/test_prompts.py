@@ -11,9 +11,10 @@ from prompts import PromptError
 def test_every_prompt_loads_and_puts_its_question_last(name):
     prompt = prompts.load(*name.rsplit(".", 1))
     messages = prompt.render(**dict.fromkeys(prompt.identifiers, "POSTS"))
-    assert [message["role"] for message in messages] == ["system", "user"]
-    assert "POSTS" not in messages[0]["content"]  # what changes comes after the instructions
-    assert messages[1]["content"].rpartition("POSTS")[2].strip().endswith((".", "。"))
+    next_turn = name.startswith(("debate.", "correct."))  # the instructions stand in the conversation already
+    assert [message["role"] for message in messages] == ["user"] if next_turn else ["system", "user"]
+    assert next_turn or "POSTS" not in messages[0]["content"]  # what changes comes after the instructions
+    assert messages[-1]["content"].rpartition("POSTS")[2].strip().endswith((".", "。"))
 
 
 def test_every_prompt_is_there_in_both_languages():
@@ -50,7 +51,7 @@ def test_a_folder_overrides_by_file_name(tmp_path):
 
 def test_a_file_that_replaces_nothing_is_an_error(tmp_path):
     (tmp_path / "detect.en.md").write_text("x")
-    with pytest.raises(PromptError, match=r"detect\.en\.md replaces no prompt; there are: direct\.en"):
+    with pytest.raises(PromptError, match=r"detect\.en\.md replaces no prompt; there are: correct\.en"):
         prompts.load("direct", "en", tmp_path)
 
 
@@ -62,7 +63,7 @@ def test_a_bad_file_is_an_error(tmp_path, text):
 
 
 def test_unknown_names_and_folders_are_errors(tmp_path):
-    with pytest.raises(PromptError, match=r"no prompt debate\.en; there are"):
-        prompts.load("debate", "en")
+    with pytest.raises(PromptError, match=r"no prompt quarrel\.en; there are"):
+        prompts.load("quarrel", "en")
     with pytest.raises(PromptError, match="no folder"):
         prompts.load("direct", "en", tmp_path / "nowhere")

@@ -34,6 +34,14 @@ def thread(texts, language="en", parents=None):
         ("Yes\n> no, that is fake", "Yes"),
         ('Yes. The second post says "no way, no".', "Yes"),
         ("Yes\n[3] bob: no", "Yes"),
+        ("Yes\n[3] user: this is no", "Yes"),
+        ("Yes\n  [12] 李.b@c-d (+5 min, answering [1]): no", "Yes"),
+        ("Yes\n[2] user1 (+1分钟, 回复[1]): no", "Yes"),
+        ("Yes\n[1] ?: no", "Yes"),
+        ('Yes\n[3] opposes, -0.8: "no"', "Yes"),
+        ("[3] and [5] name the county office as source, so the answer is Yes.", "Yes"),
+        ("[3], [5]: two offices confirm it. No", "No"),
+        ("Yes\n[3] says otherwise, so No", "No"),
         ("", None),
         ("   ", None),
         ("Not likely", None),
@@ -58,7 +66,9 @@ def test_yes_or_no(reply, label):
     assert read_label(reply, YES_NO["en"]) == label
 
 
-@pytest.mark.parametrize("mark", ["“", "「", "『", '"', "<think>", "not ", "[1", "“「"])
+@pytest.mark.parametrize(
+    "mark", ["“", "「", "『", '"', "<think>", "not ", "[1", "“「", "\n[1] a (", "[1] a", "\n ", "\n[1] "]
+)
 def test_no_reply_takes_long_to_read(mark):
     started = time.process_time()
     read_label(mark * (200_000 // len(mark)), YES_NO["en"])
@@ -76,6 +86,8 @@ def test_no_reply_takes_long_to_read(mark):
         ("Not Real? No: Fake", "Fake"),
         ("real-time reports, unreal numbers, fakery", None),
         ("Reality", None),
+        ("[3] and [5] name the county office as source, so the claim is Real.", "Real"),
+        ("[3] user: this is Fake", None),
     ],
 )
 def test_fake_or_real(reply, label):

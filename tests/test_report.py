@@ -8,7 +8,7 @@ from rich.console import Console
 
 from eval import read
 from eval.database import connect
-from eval.published import published
+from eval.published import graph_networks, published
 from eval.report import Report, clean, collect, line, order, show
 from eval.store import Writer
 
@@ -17,7 +17,7 @@ WEIBO = {
     "split": "all",
     "when": "all-posts",
     "how": "vanilla",
-    "model": "openai:a-model",
+    "model": "openai:gpt-3.5-turbo-0125",
 }
 CONFIG = {"labels": "rumor/non-rumor", "seeds": 2, "limit": None}
 
@@ -78,7 +78,7 @@ def test_table_over_seeds(db: Path) -> None:
     judge(db, 1)
     text = printed(collected(db), 200)
     assert text.startswith(
-        "weibo-covid19, rumor/non-rumor, split all\nwhen all-posts, how vanilla, model openai:a-model"
+        "weibo-covid19, rumor/non-rumor, split all\nwhen all-posts, how vanilla, model openai:gpt-3.5-turbo-0125"
     )
     assert "0.625 ± 0.035" in text and "n = 20" in text and "mean ± std over 2 seeds" in text
     for head in ("macro-F1", "accuracy", "F1 rumor", "F1 non-rumor", "ER", "abstained", "failed", "seconds"):
@@ -103,12 +103,16 @@ def test_published_figures_stand_beside_what_they_match_only(db: Path) -> None:
     judge(db, 0)
     text = printed(collected(db), 200)
     assert "† GPT-3.5 Turbo" in text and "0.682" in text and "not measured here" in text
+    assert "Qwen" not in text
     for number, change in enumerate(
         (
             {"dataset": "weibo-covid19-standin"},
             {"corpus_counts": {"complete": 0}},
             {"config": CONFIG | {"limit": 10}},
             {"config": CONFIG | {"train_on": "pheme"}},
+            {"config": CONFIG | {"language": "zh"}},
+            {"config": CONFIG | {"attack": "injection"}},
+            {"model": "openai:gpt-4o-mini"},
             {"split": "few-shot"},
             {"how": "encoder"},
             {"when": "first-post"},
@@ -129,6 +133,52 @@ def test_published() -> None:
     assert eard.values == {"macro_f1": (0.546, 0.031), "early_rate": (0.493, 0.367)}
     (heard,) = published("pheme", "few-shot", "heard", "heard", "rumor/non-rumor")
     assert heard.values == {"macro_f1": (0.501, 0.038), "early_rate": (0.266, 0.006)}
+
+
+@pytest.mark.parametrize(
+    ("model", "systems"),
+    [
+        ("openai:gpt-3.5-turbo", ["GPT-3.5 Turbo", "GPT-3.5 + S2MAD"]),
+        ("openai:gpt-3.5-turbo-0125", ["GPT-3.5 Turbo", "GPT-3.5 + S2MAD"]),
+        ("hf:Qwen/Qwen1.5-7B-Chat", ["Qwen1.5-7b-chat", "Qwen1.5 + S2MAD"]),
+        ("openai:qwen1.5-7b-chat", ["Qwen1.5-7b-chat", "Qwen1.5 + S2MAD"]),
+        ("hf:Qwen/Qwen1.5-14B-Chat", []),
+        ("openai:gpt-4o-mini", []),
+        ("scripted:gpt-3.5-turbo", []),
+    ],
+)
+def test_s2mads_figures_are_of_two_models(model: str, systems: list[str]) -> None:
+    for dataset in ("twitter-covid19", "weibo-covid19"):
+        found = [published(dataset, "all", "posts:all", how, "rumor/non-rumor", model) for how in ("vanilla", "s2mad")]
+        assert [row.system for rows in found for row in rows] == systems
+        for without in ("stance", "non-subjective", "subjective", "debate"):
+            rows = published(dataset, "all", "all-posts", "s2mad", "rumor/non-rumor", model, without)
+            assert [row.source for row in rows] == (["S2MAD, Table 2"] if "gpt-3.5-turbo" in model and systems else [])
+        assert len(graph_networks(dataset, "rumor/non-rumor")) == 4
+    assert published("twitter15", "all", "all-posts", "s2mad", "rumor/non-rumor", model) == []
+    assert graph_networks("twitter-covid19-standin", "rumor/non-rumor") == []
+
+
+@pytest.mark.parametrize(
+    ("config", "systems"),
+    [
+        ({}, ["GPT-3.5 + S2MAD"]),
+        ({"debate": {}, "scorer_model": "openai:glm-3-turbo"}, ["GPT-3.5 + S2MAD"]),
+        ({"judge_model": WEIBO["model"]}, ["GPT-3.5 + S2MAD"]),
+        ({"debate": {"ablate": "stance"}}, ["GPT-3.5, w/o Stance"]),
+        ({"debate": {"k": 5}}, []),
+        ({"debate": {"rounds": 3}}, []),
+        ({"debate": {"gate": True}}, []),
+        ({"debate": {"quarantine": True, "ablate": "debate"}}, []),
+        ({"scorer_model": "encoder"}, []),
+        ({"judge_model": "openai:gpt-4o"}, []),
+        ({"debater_model": "openai:gpt-4o"}, []),
+    ],
+    ids=str,
+)
+def test_the_papers_debate_stands_beside_its_like_only(db: Path, config: dict[str, object], systems: list[str]) -> None:
+    judge(db, 0, how="s2mad", config=CONFIG | config)
+    assert [row.system for row in collected(db).published[None]] == systems
 
 
 def test_partial_results_say_so(db: Path) -> None:
@@ -158,7 +208,7 @@ def test_json_has_what_the_table_has(db: Path) -> None:
     (result,) = found["results"]
     assert result["metrics"]["accuracy"]["value"] == pytest.approx(0.6)
     assert found["runs"] == [{"run_id": "run0", "seed": 0, "status": "finished", "judged": 20, "n_threads": 20}]
-    assert [row["system"] for row in result["published"]] == ["Qwen1.5-7b-chat", "GPT-3.5 Turbo"]
+    assert [row["system"] for row in result["published"]] == ["GPT-3.5 Turbo"]
 
 
 def test_labels_are_guessed_only_where_none_is_configured(db: Path) -> None:

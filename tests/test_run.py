@@ -177,6 +177,10 @@ def test_more_seeds_later_keep_the_first(corpus: str, script: str) -> None:
         (["--sead", "3"], "--sead"),
         (["--seed", "3"], "--seed"),
         (["--seeds", "many"], "--seeds"),
+        (["--method", "s2mad", "--model", "SCRIPT", "--debater-model", "encoder"], "--debater-model encoder"),
+        (["--method", "s2mad", "--model", "SCRIPT", "--judge-model", "encoder"], "--judge-model encoder"),
+        (["--how", "s2mad", "--model", "SCRIPT", "--when", "confidence:0.7"], "and s2mad gives none"),
+        (["--how", "self-correction", "--model", "SCRIPT", "--when", "confidence:0.6,0.7"], "gives none"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -9,20 +9,26 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 
+from agents.debate.settings import DebateSettings
 from agents.encoder import Encoder
+from agents.models import Model, ModelSettings, open_model
 from agents.stopping.audits import Oracle, RandomStop, random_stop
 from agents.stopping.learned import LearnedPolicy, Network, digest, learned, read_about, save, saved
 from agents.stopping.steady import NUMBERS, Steady, features
 from agents.verdict import Verdict
 from corpora.catalog import load
 from corpora.errors import UsageError
+from corpora.labels import LABEL_SETS
 from corpora.thread import ClaimThread, Post
+from graphs.parts import Parts
+from graphs.stoppers import _verifier, folder
 from training.experts import Stop
 from training.settings import RELEASED, Settings, read_settings
 from training.stopper import main as stopper
@@ -435,3 +441,34 @@ def test_calibrated_threshold_reads_as_much_as_is_asked(tmp_path: Path) -> None:
     from safetensors.numpy import load_file
 
     assert load_file(tmp_path / "policy.safetensors")["threshold"].item() == pytest.approx(trainer.threshold())
+
+
+def test_an_agent_is_known_by_all_that_decides_its_verifiers_answers() -> None:
+    def model(name: str) -> Model:
+        return open_model(ModelSettings(f"openai:{name}", base_url="http://127.0.0.1:9/v1"), {})
+
+    shots, label_set = load("sample", environ=os.environ).threads[:2], LABEL_SETS["rumor/non-rumor"]
+    encoder = Encoder(cache=None)
+
+    def where(how: str, **changed: Any) -> Path:
+        return folder(
+            Parts(label_set, shots=shots, encoder=encoder, how=how, **{"models": {"": model("m")}, **changed})
+        )
+
+    debates: list[dict[str, Any]] = [
+        {},
+        {"seed": 1},
+        *({"debate": DebateSettings(**{name: value})} for name, value in (
+            ("k", 5), ("rounds", 1), ("ablate", "debate"), ("gate", True), ("quarantine", True), ("score_batch", 3),
+            ("scorer", "encoder"),
+        )),
+        *({"models": {"": model("m"), role: model("n")}} for role in ("scorer", "debater", "judge")),
+        {"stance_threads": shots},
+    ]  # fmt: skip
+    assert len({where("s2mad", **each) for each in debates}) == len(debates)
+    for how in ("self-consistency", "self-correction"):
+        assert len({where(how, token_budget=budget) for budget in (None, 1_000, 2_000)}) == 3
+    # the agents of before are found again: what a debate is held with is nothing to a verifier that holds none
+    assert where("direct", debate=DebateSettings(rounds=1), stance_threads=shots) == where("direct")
+    known = _verifier(Parts(label_set, shots=shots, how="direct", models={"": model("m")}))
+    assert known.keys() == {"how", "samples", "models", "prompts"}

@@ -7,6 +7,7 @@ import re
 import struct
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.debate.settings import DebateSettings
 from eval import session, studies
 from eval.compare import Comparison
 from eval.config import RunConfig
@@ -270,6 +272,8 @@ def test_dry_run_counts_every_run_once_and_stores_nothing(
         (["cross", "--train-on", "phem"], "phem"),
         (["cross", "--train-on", "twitter-covid19"], "twitter-covid19"),
         (["table", "--variant", "mine", "alpha"], "stopper setting alpha"),
+        (["table", "--variant", "mine", "alpha=1", "--variant", "mine", "alpha=0.9"], "a row of that name already"),
+        (["table", "--variant", "EARD", "alpha=0.9"], "a row of that name already"),
         (["table", "--out", "untimed.jsonl/x"], "--out untimed.jsonl/x"),
         (["table", "--sead", "3"], "--sead"),
         (["table", "--how", "direct"], "--model"),
@@ -313,6 +317,19 @@ def test_the_rule_to_beat_is_in_every_study_and_our_variant_in_the_table(monkeyp
     assert steady.config.stopper == ("steady",)
 
 
+def test_where_nobody_gives_probabilities_no_study_waits_for_one() -> None:
+    base = RunConfig(how="s2mad", model="openai:x")
+    for rows_of in (
+        studies.shots(base, (10,)),
+        studies.alpha(base, (0.7,)),
+        studies.cross(base, ("pheme",)),
+        studies.hours(base, (1,)),
+        studies.table(base, {"EARD": ()}, ()),
+    ):
+        assert rows_of
+        assert not any(row.system == "confidence" for row in rows_of)
+
+
 def test_rows_of_the_table_are_what_they_say() -> None:
     base = RunConfig(how="direct", model="openai:x", temperature=0.2, stopper=("steps=2000",))
     found = {row.label: row for row in studies.table(base, {"EARD": (), "wary": ("alpha=0.9",)}, (1, 6))}
@@ -326,6 +343,8 @@ def test_rows_of_the_table_are_what_they_say() -> None:
     # a baseline is the same run whatever model the others ask
     for name in ("CED", "ERD", "HEARD"):
         assert found[name].config == studies.published(RunConfig(), name.lower())
+    debating = replace(base, how="s2mad", scorer_model="openai:y", debate=DebateSettings(k=5))
+    assert studies.published(debating, "ced") == studies.published(RunConfig(), "ced")
     # settings of the agent are none of a fixed policy's: its run stays the one that eval.run has
     assert found["first post"].config.stopper == ()
 

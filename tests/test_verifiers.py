@@ -8,7 +8,7 @@ import pytest
 
 from agents.call_log import CallLog
 from agents.likelihood import from_token_logprobs
-from agents.models import ModelError, ModelSettings, open_model
+from agents.models import ModelError, ModelSettings, Reply, open_model
 from agents.verifiers.direct import direct
 from agents.verifiers.vanilla import draw, vanilla
 from corpora.errors import UsageError
@@ -258,3 +258,31 @@ def test_threads_that_meet_new_texts_together_compute_each_once():
         found = list(pool.map(lambda n: encoder([f"text {n % 3}", "both"]), range(24)))
     assert all(vectors.shape == (2, 2) for vectors in found)
     assert sorted(computed) == ["both", "text 0", "text 1", "text 2"]
+
+
+@pytest.mark.parametrize("make", [direct, vanilla])
+async def test_a_sample_that_fails_does_not_leave_the_others_behind(make):
+    class Flaky:
+        name, endpoint, parameters = "openai:m", "in process", {"temperature": 0.7}
+        max_prompt_tokens, max_tokens = 2_000, 20
+
+        async def complete(self, messages, *, labels=(), sample=0):
+            if sample == 1:
+                raise ModelError("the line is dead")
+            await asyncio.sleep(0.01)
+            return Reply("Yes" if make is direct else "Fake")
+
+        def count_text(self, text):
+            return len(text.split())
+
+        def count_tokens(self, messages):
+            return 100
+
+        def cost(self, *_):
+            return 0.0
+
+    used = []
+    with pytest.raises(ModelError, match="line is dead"):
+        await make(CallLog(record=used.append), Flaky(), None, RUMOR, samples=4)(thread())
+    # what was asked for is recorded before the verdict ends: later, it would be booked to another run
+    assert [row["error"] is None for row in used].count(True) == 3

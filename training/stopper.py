@@ -59,7 +59,7 @@ examples:
     add("--dataset", required=True, metavar="NAME", help="corpus of the labelled and the unlabelled threads")
     add("--out", required=True, type=Path, metavar="DIR", help="where the agent is kept")
     add("--data-dir", type=Path, metavar="DIR", help="where corpora lie (default: $HEARSAY_DATA, then the cache)")
-    add("--labels", metavar="SET", help="rumor/non-rumor, false/non-rumor or veracity (default: the corpus's)")
+    add("--labels", metavar="SET", help="rumor/non-rumor, false/non-rumor, false/true, veracity (default: corpus's)")
     add("--shots", type=int, metavar="K", help="labelled threads, for the experts (default: 50)")
     add("--pool", type=int, metavar="N", help="unlabelled threads, for the agent to read (default: 100)")
     add("--seed", type=int, metavar="N", help="which threads, and all chance in training (default: 0)")

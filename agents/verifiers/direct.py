@@ -23,6 +23,7 @@ def direct(
     prompts: Path | None,
     label_set: LabelSet,
     *,
+    seed: int = 0,
     samples: int = 1,
     role: str = "detector",
 ) -> Verifier:
@@ -33,6 +34,7 @@ def direct(
         model: whom it asks.
         prompts: a folder whose files replace our prompts, or None.
         label_set: a binary task.
+        seed: at a temperature above 0, each draws replies of its own.
         samples: calls a thread where the model gives no label probabilities.
         role: recorded with the calls.
 
@@ -55,6 +57,7 @@ def direct(
             thread_id=prefix.id,
             prompt_sha256=prompt.sha256,
             samples=samples,
+            seed=seed,
         )
 
     return verify

@@ -1,8 +1,7 @@
-"""One question with two answers, asked of a chat model: what `direct` and `vanilla` have in common."""
+"""One question with two answers, asked of a chat model: what `direct`, `vanilla` and the controls of S2MAD share."""
 
-import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -10,6 +9,7 @@ import prompts
 from agents.call_log import CallLog
 from agents.models import Message, Model, Reply
 from agents.replies import read_label, shorten
+from agents.together import together
 from agents.verdict import Verdict
 from corpora.errors import UsageError
 from corpora.labels import LabelSet
@@ -61,6 +61,7 @@ async def ask(
     thread_id: str,
     prompt_sha256: str,
     samples: int = 1,
+    seed: int = 0,
 ) -> Verdict:
     """Ask, and read the answer as a verdict.
 
@@ -77,11 +78,11 @@ async def ask(
         thread_id: recorded with the calls.
         prompt_sha256: recorded with the calls.
         samples: calls to make where no probabilities are given.
+        seed: at a temperature above 0, each draws replies of its own.
 
     Raises:
         ModelError: a call failed for good.
     """
-    meaning = dict(zip(words, label_set.labels, strict=True))
 
     async def reply_to(sample: int) -> Reply:
         return await log.ask(
@@ -94,10 +95,17 @@ async def ask(
             sample=sample,
         )
 
-    reply = await reply_to(0)
+    start = seed * samples if model.parameters.get("temperature") else 0
+    reply = await reply_to(start)
     if samples > 1 and reply.label_probabilities is None:
-        others = await asyncio.gather(*(reply_to(n) for n in range(1, samples)))
-        return _vote([read_label(text.text, words) for text in (reply, *others)], meaning)
+        others = await together(*(reply_to(start + n) for n in range(1, samples)))
+        return vote([reply, *others], words, label_set)
+    return verdict_of(reply, words, label_set)
+
+
+def verdict_of(reply: Reply, words: tuple[str, str], label_set: LabelSet) -> Verdict:
+    """Read one reply as a verdict; words[0] means label_set.labels[0]."""
+    meaning = dict(zip(words, label_set.labels, strict=True))
     word = read_label(reply.text, words)
     if word is None:
         reason = f"no label in the reply: {shorten(reply.text)}" if reply.text.strip() else "empty reply"
@@ -111,13 +119,14 @@ async def ask(
     )
 
 
-def _vote(answers: Sequence[str | None], meaning: Mapping[str, str]) -> Verdict:
-    """The majority of several answers, by meaning; label word -> label."""
-    votes = Counter(meaning[answer] for answer in answers if answer is not None)
+def vote(replies: Sequence[Reply], words: tuple[str, str], label_set: LabelSet) -> Verdict:
+    """The majority of several replies; a tie, or no label in any of them, is an abstention."""
+    meaning = dict(zip(words, label_set.labels, strict=True))
+    votes = Counter(meaning[word] for reply in replies if (word := read_label(reply.text, words)))
     if not votes:
-        return Verdict.abstained(f"none of {len(answers)} replies has a label")
+        return Verdict.abstained(f"none of {len(replies)} replies has a label")
     shares = {label: votes[label] / votes.total() for label in meaning.values()}
     (label, most), *others = votes.most_common()
     if others and others[0][1] == most:
         return Verdict.abstained(f"{votes.total()} replies are tied")
-    return Verdict(label, shares, f"samples:{len(answers)}")
+    return Verdict(label, shares, f"samples:{len(replies)}")

@@ -37,7 +37,7 @@ def vanilla(
         model: whom it asks.
         prompts: a folder whose files replace our prompts, or None.
         label_set: a binary task.
-        seed: of the draws.
+        seed: of the draws, and at a temperature above 0 of the replies.
         comments: how many to draw at most.
         samples: calls a thread where the model gives no label probabilities.
         role: recorded with the calls.
@@ -65,6 +65,7 @@ def vanilla(
             thread_id=prefix.id,
             prompt_sha256=prompt.sha256,
             samples=samples,
+            seed=seed,
         )
 
     return verify

@@ -1,0 +1,1 @@
+"""S2MAD: who scores comments, who argues, who judges (Breaking Event Rumor Detection …, 2024)."""

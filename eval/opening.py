@@ -1,0 +1,86 @@
+"""What the runs of one command share: an event loop, the chat models opened in it, and one bill."""
+
+import asyncio
+import gc
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+from agents.budget import Budget
+from agents.models import Model, ModelSettings, open_model
+from eval.config import RunConfig
+from eval.plan import Plan
+from eval.read import known_call_keys
+from eval.store import recover
+
+
+class Shared:
+    """A context manager, which closes at its end what was opened in it."""
+
+    def __init__(self, max_cost: float | None = None) -> None:
+        """Share what one or more runs need.
+
+        Args:
+            max_cost: USD that they may spend together; None for no limit.
+        """
+        self.budget = Budget(max_cost)
+        self.loop = asyncio.Runner()
+        self._opened: dict[ModelSettings, Model] = {}
+
+    def __enter__(self) -> "Shared":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self.loop:
+            self.loop.run(_close(self._opened.values()))
+
+    def models(self, plan: Plan) -> dict[str, Model]:
+        """The chat model of each role, if the method asks one; the plan learns where they answer.
+
+        Equal settings are one model, in all roles and runs. A local one that this run does not ask is let go first:
+        memory may not hold two.
+        """
+        wanted = {role: _settings(plan.config, name) for role, name in plan.config.models.items()}
+        if left := [each for each in self._opened if each.model.startswith("hf:") and each not in wanted.values()]:
+            self.loop.run(_close([self._opened.pop(each) for each in left]))
+            gc.collect()
+        for settings in wanted.values():
+            if settings not in self._opened:
+                self._opened[settings] = open_model(settings)
+        models = {role: self._opened[settings] for role, settings in wanted.items()}
+        if models:
+            plan.endpoint = models[""].endpoint
+        return models
+
+
+async def _close(models: Iterable[Model]) -> None:
+    """Close models; what an interrupted run was still asking of them ends first."""
+    asking = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    for model in models:
+        await model.close()
+
+
+def known_keys(db: Path, models: dict[str, Model]) -> set[str]:
+    """Addresses of all calls that were ever answered."""
+    if not models or not db.exists():
+        return set()
+    recover(db)  # what a killed run left in its journal is known too
+    return known_call_keys(db)
+
+
+def _settings(config: RunConfig, name: str) -> ModelSettings:
+    return ModelSettings(
+        name,
+        base_url=config.base_url,
+        temperature=config.temperature,
+        max_tokens=config.max_tokens,
+        timeout=config.timeout,
+        max_retries=config.max_retries,
+        requests_per_second=config.requests_per_second,
+        price=config.price,
+    )

@@ -1,0 +1,258 @@
+"""S2MAD: score the comments, separate them by stance, let two debaters argue, and judge where they do not agree.
+
+Paper: "Breaking Event Rumor Detection via Stance-Separated Multi-Agent Debate" (2024), Algorithm 1. Debater p sees the
+comments that support the claim, debater n those that oppose it. Scores and the claim's subjectivity are asked at once,
+and so are both turns of a round. The last round is bounded by the settings, so no route leads round for ever.
+"""
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, Literal, cast
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite, Send
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+from agents.debate.debate import Debate
+from agents.debate.evidence import halves, separate
+from agents.debate.scoring import Batch
+from agents.debate.transcript import Scored, Transcript, Turn, flips
+from agents.verdict import Verdict
+from corpora.thread import ClaimThread, Language, Post
+from graphs.debate_context import DebateContext, debate_of
+from graphs.stop_then_detect import Input
+from graphs.stop_then_detect import admit as admit_posts
+
+SPEAKERS = ("p", "n", "agent", "judge")
+"""In the order in which a round is told."""
+
+
+class State(TypedDict):
+    """What the nodes share; plain values only, so that any checkpointer can hold it."""
+
+    id: str
+    language: Language
+    posts: list[dict[str, Any]] | tuple[Post, ...]
+    """Fields of `Post`, or in a batch, which has no checkpoints, the posts themselves."""
+    scores: Annotated[dict[str, float | None], operator.or_]
+    """Comment id -> score."""
+    quotes: Annotated[dict[str, str], operator.or_]
+    """Comment id -> words of it that the scorer quotes, where debaters see nothing else of it."""
+    subjective: bool | None
+    p: list[int]
+    """Indices of the comments that debater p sees."""
+    n: list[int]
+    turns: Annotated[list[Turn], operator.add]
+    calls: Annotated[int, operator.add]
+    verdict: dict[str, Any] | None
+
+
+class Output(BaseModel):
+    """The verdict, and the debate that led to it."""
+
+    verdict: dict[str, Any] = Field(description="label, outcome, reason, rationale, stances, debate (the transcript)")
+    subjective: bool | None = Field(description="Whether the claim only expresses an opinion, if that could be read")
+    turns: list[Turn] = Field(description="What was said: speaker, round, label, text, cited posts")
+    arguments: dict[str, str] = Field(description="Speaker -> last argument: p, n and the judge, or the agent alone")
+    scores: dict[str, float | None] = Field(description="Comment id -> score: above 0 supports, below 0 opposes")
+    flips: dict[str, int] = Field(description="Debater -> how often it changed sides")
+    calls: int = Field(description="Questions asked of chat models")
+
+
+async def admit(state: Input) -> dict[str, Any]:
+    """Take the conversation in."""
+    admitted = await admit_posts(state)
+    # A server's thread may have held another debate before: nothing of it is this one's.
+    fresh = {"scores": {}, "quotes": {}, "turns": [], "calls": 0}
+    found = {name: admitted[name] for name in ("id", "language", "posts")} | {"subjective": None}
+    return found | {name: Overwrite(nothing) for name, nothing in fresh.items()}
+
+
+async def hand_out(state: State, runtime: Runtime[DebateContext]) -> list[Send] | Literal["separate_stances"]:
+    """Send every comment to the scorer, and the claim to whoever says what kind it is."""
+    debate = await debate_of(runtime.context)
+    sends = [Send("score_comments", batch) for batch in debate.batches(_thread(state))]
+    if asks_kind(debate):
+        sends.append(Send("classify_claim", {**state, "posts": state["posts"][:1]}))
+    return sends or "separate_stances"
+
+
+async def score_comments(state: Batch, runtime: Runtime[DebateContext]) -> dict[str, Any]:
+    """Score comments: do they support that the claim is real, or oppose it?"""
+    scored, calls = await (await debate_of(runtime.context)).score(state)
+    ids = [comment["id"] for comment in state["comments"]]
+    quotes = {post: each.quote for post, each in zip(ids, scored, strict=True) if each.quote}
+    return {"scores": {post: each.score for post, each in zip(ids, scored, strict=True)}, "calls": calls} | (
+        {"quotes": quotes} if quotes else {}
+    )
+
+
+async def classify_claim(state: State, runtime: Runtime[DebateContext]) -> dict[str, Any]:
+    """Ask whether the claim only expresses an opinion."""
+    subjective, calls = await (await debate_of(runtime.context)).classify(_thread(state))
+    return {"subjective": subjective, "calls": calls}
+
+
+async def separate_stances(state: State, runtime: Runtime[DebateContext]) -> dict[str, Any]:
+    """Give each debater its comments."""
+    debate = await debate_of(runtime.context)
+    if debate.settings.ablate == "stance":
+        support, oppose = halves(_thread(state), debate.seed)
+    else:
+        scores = {index: found.score for index, found in _scored(state).items()}
+        support, oppose = separate(scores, debate.settings.k)
+    return {"p": support, "n": oppose}
+
+
+async def route_opening(
+    _: State, runtime: Runtime[DebateContext]
+) -> list[Literal["argue_support", "argue_oppose", "argue_alone"]]:
+    """Open the debate, or let one agent do without."""
+    alone = (await debate_of(runtime.context)).settings.ablate == "debate"
+    return ["argue_alone"] if alone else ["argue_support", "argue_oppose"]
+
+
+async def argue_support(state: State, runtime: Runtime[DebateContext]) -> dict[str, Any]:
+    """Debater p, who sees supporting comments: the initial opinion, then an answer to n."""
+    return await _argue(state, await debate_of(runtime.context), "p")
+
+
+async def argue_oppose(state: State, runtime: Runtime[DebateContext]) -> dict[str, Any]:
+    """Debater n, who sees opposing comments: the initial opinion, then an answer to p."""
+    return await _argue(state, await debate_of(runtime.context), "n")
+
+
+async def argue_alone(state: State, runtime: Runtime[DebateContext]) -> dict[str, Any]:
+    """One agent, who sees both kinds of comments (the ablation "w/o Debate")."""
+    return await _argue(state, await debate_of(runtime.context), "agent")
+
+
+async def moderate(state: State) -> dict[str, Any]:
+    """Wait for both debaters; where it goes from here, `route_debate` says."""
+    return {}
+
+
+async def route_debate(
+    state: State, runtime: Runtime[DebateContext]
+) -> list[Literal["argue_support", "argue_oppose", "judge", "conclude"]]:
+    """Go another round, call the judge, or conclude."""
+    settings = (await debate_of(runtime.context)).settings
+    p, n = (_last(state["turns"], speaker) for speaker in ("p", "n"))
+    agreed = p["label"] is not None and p["label"] == n["label"]
+    if p["round"] < settings.rounds and not (settings.gate and p["round"] == 0 and agreed):
+        return ["argue_support", "argue_oppose"]
+    # Where one debater abstains the judge decides; two abstentions leave nothing to judge by.
+    return ["conclude"] if agreed or (p["label"] is None and n["label"] is None) else ["judge"]
+
+
+async def judge(state: State, runtime: Runtime[DebateContext]) -> dict[str, Any]:
+    """Decide between the debaters' last arguments."""
+    p, n = (_last(state["turns"], speaker) for speaker in ("p", "n"))
+    debate = await debate_of(runtime.context)
+    turn = await debate.judge(_thread(state), p["text"], n["text"], p["round"])
+    return {"turns": [turn], "calls": turn["calls"]}
+
+
+async def conclude(state: State) -> dict[str, Any]:
+    """Say what came of it."""
+    posts = _thread(state).posts
+    scores = {post.id: state["scores"][post.id] for post in posts if post.id in state.get("scores", {})}
+    turns = sorted(state["turns"], key=lambda turn: (turn["round"], SPEAKERS.index(turn["speaker"])))
+    transcript = Transcript(
+        subjective=state.get("subjective"),
+        scores=scores,
+        p=[posts[index].id for index in state["p"]],
+        n=[posts[index].id for index in state["n"]],
+        turns=turns,
+        flips={speaker: flips(turns, speaker) for speaker in ("p", "n")},
+        calls=state["calls"],
+    )
+    last = {turn["speaker"]: turn for turn in turns}
+    deciding = last.get("judge") or last.get("agent") or last["p"]
+    verdict = Verdict(
+        deciding["label"],
+        outcome="verdict" if deciding["label"] else "abstained",
+        reason=None if deciding["label"] else _why(last),
+        rationale=deciding["text"],
+        stances=dict.fromkeys(transcript["p"], "S") | dict.fromkeys(transcript["n"], "D") if scores else {},
+        debate=cast("dict[str, Any]", transcript),
+    )
+    return {
+        "verdict": asdict(verdict),
+        "arguments": {speaker: turn["text"] for speaker, turn in last.items()},
+        "flips": transcript["flips"],
+    }
+
+
+def asks_kind(debate: Debate) -> bool:
+    """Whether anybody wants to know what kind of claim it is."""
+    return debate.settings.ablate not in ("subjective", "non-subjective")
+
+
+async def _argue(state: State, debate: Debate, speaker: str) -> dict[str, Any]:
+    """A debater's next turn."""
+    ablate = debate.settings.ablate
+    # A claim whose kind could not be read is argued as one of facts, the commoner kind.
+    subjective = ablate == "non-subjective" or (bool(state.get("subjective")) and ablate != "subjective")
+    chosen = sorted({*state["p"], *state["n"]}) if speaker == "agent" else state["p" if speaker == "p" else "n"]
+    turns, said, round_ = state.get("turns", []), None, 0
+    if turns:
+        own, other = _last(turns, speaker), _last(turns, "n" if speaker == "p" else "p")
+        said, round_ = (own["text"], other["text"]), own["round"] + 1
+    turn = await debate.argue(_thread(state), chosen, _scored(state), subjective, speaker, said, round_)
+    return {"turns": [turn], "calls": turn["calls"]}
+
+
+def _last(turns: Sequence[Turn], speaker: str) -> Turn:
+    """A debater's latest turn. While both argue, neither sees the other's turn of the same round."""
+    return next(turn for turn in reversed(turns) if turn["speaker"] == speaker)
+
+
+def _why(last: Mapping[str, Turn]) -> str:
+    """Why there is no verdict."""
+    if "judge" in last:
+        return "the debaters did not agree, and the judge's reply has no label"
+    if "agent" in last:
+        return "the agent's reply has no label"
+    return "no debater's last reply has a label"
+
+
+def _scored(state: State) -> dict[int, Scored]:
+    scores, quotes = state.get("scores", {}), state.get("quotes", {})
+    posts = enumerate(_thread(state).posts)
+    return {index: Scored(scores[post.id], quotes.get(post.id, "")) for index, post in posts if post.id in scores}
+
+
+def _thread(state: State) -> ClaimThread:
+    posts = state["posts"]
+    known = posts if isinstance(posts, tuple) else tuple(Post(**post) for post in posts)
+    return ClaimThread(state["id"], known, language=state["language"])
+
+
+builder = StateGraph(State, context_schema=DebateContext, input_schema=Input, output_schema=Output)
+builder.add_node("admit", admit)
+builder.add_node("score_comments", score_comments, input_schema=Batch)
+builder.add_node("classify_claim", classify_claim)
+builder.add_node("separate_stances", separate_stances)
+builder.add_node("argue_support", argue_support)
+builder.add_node("argue_oppose", argue_oppose)
+builder.add_node("argue_alone", argue_alone)
+builder.add_node("moderate", moderate)
+builder.add_node("judge", judge)
+builder.add_node("conclude", conclude)
+builder.add_edge(START, "admit")
+builder.add_conditional_edges("admit", hand_out, ["score_comments", "classify_claim", "separate_stances"])
+builder.add_edge("score_comments", "separate_stances")
+builder.add_edge("classify_claim", "separate_stances")
+builder.add_conditional_edges("separate_stances", route_opening)
+builder.add_edge("argue_support", "moderate")
+builder.add_edge("argue_oppose", "moderate")
+builder.add_conditional_edges("moderate", route_debate)
+builder.add_edge("argue_alone", "conclude")
+builder.add_edge("judge", "conclude")
+builder.add_edge("conclude", END)
+
+graph = builder.compile(name="stance-separated debate")
