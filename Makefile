@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test check bench clean
+.PHONY: run test lint check bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/python -m eval.run
@@ -12,11 +12,12 @@ run: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest
 
-check: $(VENV)/.installed
+lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q
+
+check: lint test
 
 bench: $(VENV)/.bench-installed
 	$(BIN)/python -m benchmarks.run_all

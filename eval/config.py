@@ -118,6 +118,10 @@ class RunConfig:
                 raise UsageError(f"--{name.replace('_', '-')} encoder: only --scorer-model may be; name a chat model")
         if self.token_budget is not None and not self.how.startswith("self-"):
             raise UsageError(f"--token-budget is for self-consistency and self-correction, not for {self.how}")
+        if self.max_cost is not None and self.max_cost < 0:
+            raise UsageError(f"--max-cost {self.max_cost}: want 0 or more")
+        if self.samples > 1 and self.how not in ("direct", "vanilla"):
+            raise UsageError(f"--samples {self.samples} is of --how direct or vanilla, not of {self.how}")
         if self.controls and (self.how != "s2mad" or self.debate.ablate):
             raise UsageError("--controls are of the whole debate: use --method s2mad without --ablate")
         if self.controls and self.when == "eard":

@@ -91,7 +91,7 @@ def _cited(turn: dict[str, Any], thread: ClaimThread | None) -> Group:
     there = {post.id: (number, post) for number, post in enumerate(thread.posts if thread else (), 1)}
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(justify="right", style="dim")
-    grid.add_column()
+    grid.add_column(overflow="fold")
     for name in turn["cites"]:
         if name in there:
             number, post = there[name]

@@ -17,14 +17,14 @@ from graphs.stoppers import label_shots
 
 def dry_run(config: RunConfig) -> int:
     """Count what a run would ask, and ask nothing."""
-    with Shared() as shared:
+    with Shared(asks=False) as shared:
         _count(config, shared)
     return 0
 
 
 def dry_run_several(configs: Mapping[str, RunConfig]) -> int:
     """Count what each of several runs would ask: name -> configuration."""
-    with Shared() as shared:
+    with Shared(asks=False) as shared:
         for name, config in configs.items():
             Console(stderr=True).print(name, markup=False, highlight=False)
             _count(config, shared)

@@ -33,7 +33,7 @@ def configurations(connection: "duckdb.DuckDBPyConnection", db: Path) -> list[di
     """
     from eval.journal import is_held
     from eval.read import rows
-    from eval.report import judged, order
+    from eval.report import debate_options, judged, order
 
     measured: dict[str, dict[str | None, dict[str, float]]] = {}
     query = """SELECT config_id, checkpoint, name, avg(value) AS value FROM metrics JOIN runs USING (run_id)
@@ -44,6 +44,7 @@ def configurations(connection: "duckdb.DuckDBPyConnection", db: Path) -> list[di
     for run in rows(connection, "SELECT * EXCLUDE (prompts, packages) FROM runs ORDER BY started DESC, seed"):
         names = ("config_id", "dataset", "split", "when", "how", "model")
         entry_of = {name: run[name] for name in names} | {"judged": judged(run), "statuses": []}
+        entry_of["how"] = ", ".join([run["how"], *debate_options(run).values()])
         entry = found.setdefault(run["config_id"], entry_of)
         entry["started"] = run["started"].isoformat(sep=" ", timespec="minutes")
         status = run["status"]

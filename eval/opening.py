@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -17,12 +18,14 @@ from eval.store import recover
 class Shared:
     """A context manager, which closes at its end what was opened in it."""
 
-    def __init__(self, max_cost: float | None = None) -> None:
+    def __init__(self, max_cost: float | None = None, *, asks: bool = True) -> None:
         """Share what one or more runs need.
 
         Args:
             max_cost: USD that they may spend together; None for no limit.
+            asks: Whether the models will be asked anything; a dry run needs no key.
         """
+        self._environ = os.environ if asks else {"OPENAI_API_KEY": "none", **os.environ}
         self.budget = Budget(max_cost)
         self.loop = asyncio.Runner()
         self._opened: dict[ModelSettings, Model] = {}
@@ -48,7 +51,7 @@ class Shared:
             gc.collect()
         for settings in wanted.values():
             if settings not in self._opened:
-                self._opened[settings] = open_model(settings)
+                self._opened[settings] = open_model(settings, self._environ)
         models = {role: self._opened[settings] for role, settings in wanted.items()}
         if models:
             plan.endpoint = models[""].endpoint

@@ -172,11 +172,20 @@ def judged(run: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def debate_options(run: dict[str, Any]) -> dict[str, str]:
+    """What is not as usual in a run's debates: option -> "k 5", "gate", "scorer-model encoder"."""
+    config = run["config"] or {}
+    roles = {name: config.get(name) for name in ("scorer_model", "debater_model", "judge_model")}
+    found = (config.get("debate") or {}) | {name: value for name, value in roles.items() if value}
+    return {name: name.replace("_", "-") + ("" if value is True else f" {value}") for name, value in found.items()}
+
+
 def show(report: Report, console: Console) -> None:
     """Print the report: as many tables beneath each other as the width asks for."""
     first = report.runs[0]
     console.print(Text(clean(judged(first)), style="bold"))
-    console.print(Text(clean(f"when {first['when']}, how {first['how']}, model {first['model']}"), style="bold"))
+    how = ", ".join([f"how {first['how']}", f"model {first['model']}", *debate_options(first).values()])
+    console.print(Text(clean(f"when {first['when']}, {how}"), style="bold"))
     if (first["corpus_counts"] or {}).get("variant"):
         console.print(
             Text(

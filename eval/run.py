@@ -25,7 +25,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from eval.dry_run import dry_run
             from eval.session import run
 
-        return dry_run(config) if config.dry_run else run(config)
+        if not config.dry_run:
+            return run(config)
+        try:
+            return dry_run(config)
+        except KeyboardInterrupt:
+            return 130  # nothing was asked, so nothing is lost
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpora.errors import ArgumentParser, one_line_errors
+from corpora.errors import ArgumentParser, UsageError, one_line_errors
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from eval.database import connect
 
         console = Console(highlight=False)
+        if options.thread and options.json:
+            raise UsageError("--json prints runs, not single threads: leave THREAD out")
         if options.thread:
             with connect(options.db, read_only=True) as connection:
                 view = thread_view.collect(connection, read.find_runs(connection, options.run), options.thread)

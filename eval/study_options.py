@@ -109,6 +109,8 @@ def read_study(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespa
     for name in {"ablate", "rounds"} & set(_VARIES[options.name]):
         if getattr(base.debate, name) != getattr(DebateSettings(), name):  # out of a --config file
             raise _varied(name)
+    if options.name == "rounds" and base.debate.ablate == "debate":
+        raise UsageError("--ablate debate has no rounds to vary: leave it out")
     if base.controls:
         raise UsageError("--controls adds rows to the table of eval.run, not to a study's: leave it out")
     return options, base

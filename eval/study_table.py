@@ -19,6 +19,7 @@ from eval.metrics import Estimate
 from eval.provenance import address
 from eval.published import Published, graph_networks
 from eval.report import Report, clean, is_published, judged
+from eval.report import debate_options as of_run
 from eval.studies import Row
 
 _AGENT = ("macro_f1", "accuracy", "early_rate", "sea", "calls_per_thread", "abstained", "failed")
@@ -83,13 +84,11 @@ def title(study: str, results: Sequence[Result]) -> str:
 
 def debate_options(study: str, results: Sequence[Result]) -> list[str]:
     """What is not as usual in a study's debates: "k 5", "gate", "scorer-model encoder"."""
-    found: dict[str, Any] = {}
+    found: dict[str, str] = {}
     for result in results:
-        config = result.report.runs[0]["config"] or {}
-        roles = {name: config.get(name) for name in ("scorer_model", "debater_model", "judge_model")}
-        found |= (config.get("debate") or {}) | {name: value for name, value in roles.items() if value}
+        found |= of_run(result.report.runs[0])
     found.pop({"ablations": "ablate"}.get(study, study), None)  # what the study varies
-    return [name.replace("_", "-") + ("" if value is True else f" {value}") for name, value in found.items()]
+    return list(found.values())
 
 
 def setting(study: str, results: Sequence[Result]) -> str:

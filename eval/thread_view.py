@@ -122,7 +122,7 @@ def _posts(thread: ClaimThread, verdicts: Sequence[Row], marks: Mapping[str, Seq
     grid = Table.grid(padding=(0, 1, 0, 0))
     for _ in ("number", "time", *heads):
         grid.add_column(justify="right", style="dim", no_wrap=True)
-    grid.add_column()
+    grid.add_column(overflow="fold")
     if heads:
         where = next(_at(row) for row in reversed(verdicts) if row.get("debate"))
         grid.add_row("", "", *heads, Text(line(f"side{where}") if where else "", style="dim"))

@@ -317,6 +317,15 @@ def test_after_a_fatal_error_the_waiting_calls_are_not_made() -> None:
     assert len(model.asked) == 5, "a later call tries again"
 
 
+def test_every_round_draws_a_reply_of_its_own() -> None:
+    model, log = debaters(p=" ".join(["Real"] * 6), n=" ".join(["Real"] * 6)), CallLog()
+    model.reply = lambda role, text: "Fake" if role in ("opinion", "answer") else "No"
+    _, debate = hold(model, conversation("alone"), log=log, rounds=5)
+    assert log.totals.cached == 0
+    assert len(debate["turns"]) == 12
+    assert log.totals.calls == debate["calls"]
+
+
 def test_a_model_s_thoughts_are_no_argument() -> None:
     assert harmless("<think>Fake? " + "hm " * 3000 + "</think>Because of [2].\nReal") == "Because of [2].\nReal"
     assert harmless("because " * 3000 + "\nFake").endswith("\nFake")

@@ -27,7 +27,7 @@ def speakers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Speaker]:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     opened: list[Speaker] = []
 
-    def open_model(settings: ModelSettings) -> Model:
+    def open_model(settings: ModelSettings, _: Any = None) -> Model:
         speaker = Speaker()
         speaker.name, speaker.parameters = settings.model, {"temperature": settings.temperature}
         opened.append(speaker)

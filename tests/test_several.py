@@ -59,7 +59,7 @@ def speakers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(Priced, "opened", [])
     how: dict[str, Any] = {"usage": True, "interrupt": False}
 
-    def open_model(settings: ModelSettings) -> Model:
+    def open_model(settings: ModelSettings, _: Any = None) -> Model:
         return Priced(settings, **how)
 
     monkeypatch.setattr(opening, "open_model", open_model)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agents.call_log import CallLog
+from agents.debate.settings import MAX_ROUNDS
 from agents.models import Message, Model
 from agents.verifiers.question import load_prompts
 from corpora.thread import Language
@@ -68,6 +69,7 @@ class Asker:
         read: Callable[[str], T | None],
         labels: tuple[str, ...] = (),
         attempts: tuple[int, ...] = (0, 1),
+        round_: int = 0,
     ) -> tuple[T | None, str, int]:
         """Ask, and once more if the reply cannot be read.
 
@@ -80,6 +82,7 @@ class Asker:
             read: What a reply says, None if that cannot be read.
             labels: Words of which the answer must be one, if there are such.
             attempts: Numbers of the attempts that are made.
+            round_: Of the debate.
 
         Returns:
             What the last reply says, its text, and the calls it took.
@@ -87,8 +90,8 @@ class Asker:
         Raises:
             ModelError: a call failed for good.
         """
-        # Each seed, attempt and debater draws a sample of its own, also where prompts are equal.
-        first = 4 * self.seed + (role == "debater_n")
+        # Each seed, round, attempt and debater draws a sample of its own, also where prompts are equal.
+        first = 4 * ((MAX_ROUNDS + 1) * self.seed + round_) + (role == "debater_n")
         for attempt in attempts:
             reply = await self.log.ask(
                 self.models[model],

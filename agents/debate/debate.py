@@ -151,7 +151,7 @@ class Debate:
         """Ask a speaker for an argument that ends in a label word."""
         words = FAKE_REAL[thread.language]
         word, text, calls = await self._asker.ask(
-            role, model, messages, prompt_sha256, thread.id, lambda reply: read_label(reply, words)
+            role, model, messages, prompt_sha256, thread.id, lambda reply: read_label(reply, words), round_=round_
         )
         if self._asker.log.dry_run:
             # The most that a debate can cost: long replies, and no agreement.

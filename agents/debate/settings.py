@@ -45,5 +45,7 @@ class DebateSettings:
             raise UsageError(f"--rounds {self.rounds}: want 0 to {MAX_ROUNDS}")
         if self.ablate is not None and self.ablate not in ABLATIONS:
             raise UsageError(f"--ablate {self.ablate}: want one of {', '.join(ABLATIONS)}")
+        if self.ablate == "stance" and self.quarantine:
+            raise UsageError("--ablate stance scores no comment, so --quarantine would leave debaters none: drop one")
         if self.score_batch < 1:
             raise UsageError(f"--score-batch {self.score_batch}: want at least 1")
