@@ -200,9 +200,9 @@ def test_a_run_scores_without_asking(bare, capsys, monkeypatch):
 
 @pytest.mark.skipif("HEARSAY_DATA" not in os.environ, reason="needs $HEARSAY_DATA")
 async def test_on_unseen_claims_of_rumoreval_s_it_beats_the_more_frequent_stance():
-    threads = {name: load(name, environ=os.environ).threads for name in ("sample", "semeval8", "rumoreval-s")}
+    threads = {name: load(name, environ=os.environ).threads for name in ("semeval8", "rumoreval-s")}
     tested = without(threads["rumoreval-s"], threads["semeval8"])
-    learned = without([*threads["sample"], *threads["semeval8"]], tested)
+    learned = without(threads["semeval8"][::3], tested)  # vectors take time where none are kept
     assert len(tested) == 100
     score = stance_scorer(Encoder(cache=cache_dir(os.environ)), learned)
     gold, said = [], []
