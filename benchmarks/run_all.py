@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import debate, prefix_labels, storage, throughput, training
+from benchmarks import debate, jsdrv, prefix_labels, storage, throughput, training
 from benchmarks.table import Row
 from tests.made_up import ROOT
 
@@ -44,6 +44,7 @@ def main() -> None:
             *debate.against_inspect(folder, 200 // share, 100 // share),
             *debate.orchestration(folder, 20 // share),
             debate.readings(1_000_000 // share),
+            *jsdrv.epoch(folder, max(10, 80 // share)),
             help_time(),
         ]
     for row in rows:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from eval.metrics import COUNT_METRICS, Estimate
 from eval.published import Published
+from eval.stance_metrics import KEPT, PREFIX
 
 PAPER = "† "
 """Begins the name of a row that is a paper's own."""
@@ -18,11 +19,13 @@ _HEADS = {
     "micro_f1": "micro-F1",
     "early_rate": "ER",
     "sea": "SEA",
+    "stance_n": "posts",
+    KEPT: "kept",
     "seconds_per_thread": "seconds",
     "calls_per_thread": "calls",
     "tokens_per_thread": "tokens",
 }
-_SHARES = re.compile("macro_f1|micro_f1|accuracy|early_rate|sea|flip_rate|coverage|f1_.*")
+_SHARES = re.compile(f"(?:{PREFIX})?(?:macro_f1|micro_f1|f1_.*)|{KEPT}|accuracy|early_rate|sea|flip_rate|coverage")
 
 
 def plain_table(**options: Any) -> Table:
@@ -42,14 +45,16 @@ def cell(value: Estimate) -> str:
 def _speller(name: str, value: float) -> Callable[[float], str]:
     """How a metric's numbers are written: shares to three places, others to three digits of their mean."""
     places = 3 if _SHARES.fullmatch(name) else 0 if not value else max(0, 2 - math.floor(math.log10(abs(value))))
-    if name in COUNT_METRICS:
+    if name in (*COUNT_METRICS, "stance_n", "stance_abstained"):
         places = 0 if value == int(value) else 1
     return f"{{:,.{places}f}}".format
 
 
 def head(name: str) -> str:
-    """A metric's name as tables print it."""
-    return _HEADS.get(name, name.replace("f1_", "F1 ", 1))
+    """A metric's name as tables print it; those of stances have tables of their own, and are called as others are."""
+    if name in _HEADS:
+        return _HEADS[name]
+    return head(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else name.replace("f1_", "F1 ", 1)
 
 
 def fit(cells: Mapping[str, Sequence[str]], width: int) -> list[list[str]]:

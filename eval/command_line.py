@@ -10,7 +10,8 @@ from typing import Any
 from agents.debate.settings import ABLATIONS, DebateSettings
 from corpora.errors import ArgumentParser, UsageError
 from eval.config import SPLITS, RunConfig
-from graphs.methods import HOW, METHODS, WHEN, known
+from eval.task_options import TASKS
+from graphs.methods import HOW, METHODS, WHEN, Pair, how_of, known
 
 _DEBATE = {field.name for field in fields(DebateSettings)} - {"scorer"}
 
@@ -22,7 +23,8 @@ def parser() -> ArgumentParser:
     )
     whens = "\n".join(f"  {_with_argument(name, entry.argument):<13} {entry.about}" for name, entry in WHEN.items())
     splits = "\n".join(f"  {name:<13} {about}" for name, about in SPLITS.items())
-    hows = "\n".join(f"  {name:<13} {how.about}" for name, how in HOW.items())
+    hows = "\n".join(f"  {_with_argument(name, entry.argument):<13} {entry.about}" for name, entry in HOW.items())
+    tasks = "\n".join(f"  {name:<13} {about}" for name, about in TASKS.items())
     result = ArgumentParser(
         prog="python -m eval.run",
         argument_default=argparse.SUPPRESS,
@@ -37,6 +39,9 @@ when (--when; posts, hours, confidence, ced and random take lists, such as posts
 how (--how):
 {hows}
 
+tasks (--task; without it a thread's label is all that is scored):
+{tasks}
+
 splits (--split):
 {splits}
 
@@ -46,6 +51,7 @@ examples:
   python -m eval.run --dataset twitter-covid19 --method vanilla --model openai:gpt-4o-mini --dry-run
   python -m eval.run --dataset twitter15 --labels false/non-rumor --when posts:1,3,all
   python -m eval.run --dataset aclr:my-corpus --how direct --model openai:llama3 --base-url http://localhost:11434/v1
+  python -m eval.run --dataset rumoreval-s --method jsdrv --train-on pheme --exclude-overlap rumoreval-s
   python -m eval.run --dataset pheme --when hours:1,6,12 --how direct --model hf:meta-llama/Llama-3.1-8B-Instruct
 """,
     )
@@ -63,12 +69,13 @@ examples:
     )
     add("--language", metavar="LANG", help="only threads in en, or in zh")
     add("--labels", metavar="SET", help="rumor/non-rumor, false/non-rumor, false/true, veracity (default: corpus's)")
+    add("--task", metavar="NAME", help="stance, veracity or joint; see below")
     add("--split", metavar="NAME", help="few-shot (default), events, official or all; see below")
     add("--train-on", metavar="CORPUS", help="take the shots from another corpus")
     add(
         "--exclude-overlap",
         metavar="CORPUS",
-        help="learn from no thread that CORPUS has too, by id or source text",
+        help="learn from no thread that CORPUS has too, by id or source text; several with commas",
     )
     add("--limit", type=int, metavar="N", help="at most N test threads a seed, drawn at random")
     add("--shots", type=int, metavar="K", help="labelled threads to learn from (default: 50)")
@@ -78,6 +85,13 @@ examples:
         metavar="N",
         help="unlabelled threads for the stopping agent to read, never tested (default: 100)",
     )
+    add(
+        "--seeds-share",
+        type=float,
+        metavar="P",
+        help="that share of the threads to learn from are shots, all others the pool (few-shot: of half the corpus)",
+    )
+    add("--holdout", type=float, metavar="P", help="leave that share of the threads out, for tuning")
     add("--seeds", type=int, metavar="N", help="how many seeds, from 0 (default: 5)")
     add("--keep-handles", action="store_true", help="show models the user names as they are")
     add = result.add_argument_group("when and how").add_argument
@@ -90,6 +104,9 @@ examples:
         metavar="NAME=VALUE",
         help="settings of the agent that --when eard trains (python -m training.stopper --help)",
     )
+    add("--network", metavar="NAME", help="what --how jsdrv trains: encoder (default), hf:PATH-OR-NAME or openai:NAME")
+    add("--jsdrv", nargs="+", metavar="NAME=VALUE", help="settings of its training (training/jsdrv/settings.py)")
+    add("--examples", type=int, metavar="K", help="shots that --how single-task, multi-task show (default: 0)")
     add("--sea", action="store_true", help="label every prefix after the stop too, for HEARD's SEA")
     add = result.add_argument_group("the debate (--how s2mad)").add_argument
     add("--k", type=int, metavar="N", help="comments on each side at most (default: 10)")
@@ -98,7 +115,7 @@ examples:
     add("--gate", action="store_true", help="debate only where the two initial opinions differ")
     add("--quarantine", action="store_true", help="debaters see only what the scorer made of the comments")
     add("--score-batch", type=int, metavar="N", help="comments scored in one call (default: 1)")
-    add("--scorer-model", metavar="MODEL", help="who scores comments: a model, or encoder for a stance classifier")
+    add("--scorer-model", metavar="MODEL", help="who scores comments: a model, encoder or jsdrv:DIR")
     add("--debater-model", metavar="MODEL", help="who argues (default: --model)")
     add("--judge-model", metavar="MODEL", help="who judges where the debaters disagree (default: --model)")
     add("--controls", action="store_true", help="add one agent, self-consistency and self-correction at equal tokens")
@@ -158,22 +175,37 @@ def read_config(arguments: Sequence[str] | None = None) -> RunConfig:
     file = given.pop("config", None)
     values = (_from_file(file) if file else {}) | given
     if "method" in values:
-        pair = METHODS[known(values["method"], METHODS, "--method")]
-        if pair.how and values.get("how", pair.how) != pair.how:
-            raise UsageError(f"--method {values['method']} decides by {pair.how}: leave --how or --method out")
-        how = pair.how or ("encoder" if values.get("model") in (None, "encoder") else "direct")
-        values = {"when": pair.when, "split": pair.split, "how": how} | values
+        values = _of_method(METHODS[known(values["method"], METHODS, "--method")], values) | values
+    elif values.get("how", "").partition(":")[0] in HOW and how_of(values["how"]).gives_stances:
+        values = {"when": "all-posts"} | values
     elif values.get("model") not in (None, "encoder"):
         values = {"when": "all-posts", "how": "direct"} | values
-    for name in {"price", "stopper"} & set(values):
+    if "seeds_share" in values and (both := {"shots", "pool"} & set(values)):
+        raise UsageError(f"--seeds-share says how many shots and how large a pool: leave --{both.pop()} out")
+    for name in {"price", "stopper", "jsdrv"} & set(values):
         values[name] = tuple(values[name])
     how = values.get("how", "encoder")
     debate = {name: values.pop(name) for name in _DEBATE & set(values)}
     if debate and how != "s2mad":
         raise UsageError(f"--{next(iter(debate)).replace('_', '-')} is an option of --how s2mad, not of {how}")
-    if how in HOW:
-        values.setdefault("temperature", HOW[how].temperature)
+    if how.partition(":")[0] in HOW:
+        values.setdefault("temperature", how_of(how).temperature)
     return RunConfig(**values, debate=DebateSettings(**debate))
+
+
+def _of_method(pair: Pair, values: dict[str, Any]) -> dict[str, Any]:
+    """The options that a published method stands for, but for what the user's own leave no room for."""
+    how: str = values.get("how", pair.how) or ""
+    if pair.how and how.partition(":")[0] != pair.how:
+        raise UsageError(f"--method {values['method']} decides by {pair.how}: leave --how or --method out")
+    how = how or ("encoder" if values.get("model") in (None, "encoder") else "direct")
+    split, options = pair.split, dict(pair.options)
+    if options and ":" in how:  # it has learned already
+        split = pair.split if "train_on" in values else "all"
+        options.pop("seeds_share", None)
+    if {"shots", "pool"} & set(values):
+        options.pop("seeds_share", None)
+    return {"when": pair.when, "split": split, "how": how, **options}
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -19,8 +19,9 @@ EPILOG = """\
 Each run after the first is compared with the first, on the threads that both have judged, at the checkpoints
 that both have (runs with one checkpoint each: at these). Configurations are matched by seed. p of accuracy:
 exact McNemar test (over several seeds: exact sign test by thread, which counts for the side that is right on
-it in more seeds). p and interval of macro-F1: paired bootstrap over threads. All p values that are printed
-are adjusted together (Holm).
+it in more seeds). p and interval of macro-F1: paired bootstrap over threads; where both have annotated posts, the same
+for the macro-F1 of stances, the posts of a thread drawn together. All p values that are printed are adjusted together
+(Holm).
 
 examples:
   python -m eval.compare 3f2a 9c41
@@ -101,12 +102,12 @@ def pair(
     from eval.read import predictions
     from eval.report import label_set_of
 
-    pairs = _by_seed(first[1], second[1])
+    pairs = by_seed(first[1], second[1])
     names = f"{first[0]} and {second[0]}"
     if not pairs:
         raise UsageError(f"{names} have no seed in common")
     sides = [
-        [_by_checkpoint(run, predictions(connection, run["run_id"])) for run in side]
+        [by_checkpoint(run, predictions(connection, run["run_id"])) for run in side]
         for side in zip(*pairs, strict=True)
     ]
     every = [[row for run in side for rows in run.values() for row in rows] for side in sides]
@@ -114,7 +115,7 @@ def pair(
     if sets[0].name != sets[1].name:
         raise UsageError(f"{names} answer different questions: {sets[0].name} and {sets[1].name}")
     found = []
-    for at in _checkpoints(sides, names):
+    for at in common_checkpoints(sides, names):
         rows = [[run.get(name, []) for run in side] for side, name in zip(sides, at, strict=True)]
         label = at[0] if at[0] == at[1] else f"{at[0]} / {at[1]}"
         if comparison := measure(first[0], second[0], label, rows, sets[0].labels, rng):
@@ -124,7 +125,7 @@ def pair(
     return found
 
 
-def _by_seed(first: Sequence[Run], second: Sequence[Run]) -> list[tuple[Run, Run]]:
+def by_seed(first: Sequence[Run], second: Sequence[Run]) -> list[tuple[Run, Run]]:
     """Runs to set against each other: two single ones whatever their seeds, else those with equal seeds."""
     if len(first) == len(second) == 1:
         return [(first[0], second[0])]
@@ -132,7 +133,8 @@ def _by_seed(first: Sequence[Run], second: Sequence[Run]) -> list[tuple[Run, Run
     return [(run, seeds[run["seed"]]) for run in first if run["seed"] in seeds]
 
 
-def _by_checkpoint(run: Run, rows: Sequence[Row]) -> dict[str, list[Row]]:
+def by_checkpoint(run: Run, rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """A run's rows of `predictions` or `annotations` at each of its checkpoints."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         name: str = row["checkpoint"] or run["when"]
@@ -140,7 +142,7 @@ def _by_checkpoint(run: Run, rows: Sequence[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def _checkpoints(sides: Sequence[Sequence[dict[str, list[Row]]]], names: str) -> list[tuple[str, str]]:
+def common_checkpoints(sides: Sequence[Sequence[dict[str, list[Row]]]], names: str) -> list[tuple[str, str]]:
     """Which checkpoint of the first goes with which of the second."""
     from eval.report import order
 
@@ -204,23 +206,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
         import numpy as np
         from rich.console import Console
 
+        from eval import compare_stances
         from eval.database import connect
         from eval.statistics import holm
 
         with connect(options.db, read_only=True) as connection:
-            found = compare(connection, options.runs, np.random.default_rng(0))
+            stances = compare_stances.compare(connection, options.runs, np.random.default_rng(0))
+            only = compare_stances.nothing_else(connection, options.runs)
+            found = [] if only else compare(connection, options.runs, np.random.default_rng(0))
         p_values = [p for each in found for p in (each.accuracy_p, each.macro_f1_p)]
-        adjusted = holm(p_values)
+        adjusted = holm([*p_values, *(each.p for each in stances)])
+        adjusted, of_stances = adjusted[: len(p_values)], adjusted[len(p_values) :]
         console = Console()
         if options.json:
             pairs = zip(found, adjusted[::2], adjusted[1::2], strict=True)
             rows = [asdict(each) | {"accuracy_p_holm": a, "macro_f1_p_holm": m} for each, a, m in pairs]
-            console.print_json(data=rows, ensure_ascii=True)
-        else:
-            _show(console, found, adjusted)
+            console.print_json(data=compare_stances.joined(rows, stances, of_stances), ensure_ascii=True)
+            return
+        if found:
+            _show(console, found, adjusted, len(adjusted) + len(stances))
+        if stances:
+            compare_stances.show(console, stances, of_stances, len(adjusted) + len(stances))
+        if not found and not stances:
+            raise UsageError(f"{' and '.join(options.runs)} have annotated no post in common")
 
 
-def _show(console: "Console", found: Sequence[Comparison], adjusted: Sequence[float]) -> None:
+def _show(console: "Console", found: Sequence[Comparison], adjusted: Sequence[float], tested: int) -> None:
     from rich.text import Text
 
     from eval.cells import plain_table
@@ -250,7 +261,7 @@ def _show(console: "Console", found: Sequence[Comparison], adjusted: Sequence[fl
     notes = (
         "n: threads that both have judged",
         f"a : b: threads that only the run has right : that only {baseline} has",
-        f"Holm: p adjusted for the {len(adjusted)} printed",
+        f"Holm: p adjusted for the {tested} printed",
     )
     console.print(Text("; ".join(notes), style="dim"))
 

@@ -7,8 +7,10 @@ from typing import Any, get_args
 from agents.debate.settings import DebateSettings
 from corpora.errors import UsageError
 from corpora.thread import Language
+from eval import task_options
 from eval.attacks import ALL, attack_named
-from graphs.methods import HOW, check_policy, checkpoints, known, learns
+from graphs.hows import check_verifier, how_of, is_scorer, known
+from graphs.methods import check_policy, checkpoints, learns
 from training.settings import read_settings
 
 SPLITS = {
@@ -31,16 +33,22 @@ class RunConfig:
     """Keep threads of one language, "en" or "zh"."""
     labels: str | None = None
     """Label set; None for the corpus's own."""
+    task: str | None = None
+    """What is scored, one of eval.task_options.TASKS; None for the label alone."""
     split: str = "few-shot"
     train_on: str | None = None
     """Corpus that the shots come from; None for the tested one."""
     exclude_overlap: str | None = None
-    """Corpus whose threads are left out of training (and of the tested corpus, where that trains)."""
+    """Corpora, with commas, whose threads are left out of training (and of the tested corpus, where that trains)."""
     limit: int | None = None
     """At most so many test threads a seed."""
     shots: int = 50
     pool: int = 100
     """Unlabelled threads set aside for methods that need an environment."""
+    seeds_share: float | None = None
+    """Share of the threads to learn from that are shots, all others being the pool; None for `shots` and `pool`."""
+    holdout: float | None = None
+    """Share of the threads that is neither tested nor learned from, but left for tuning."""
     seeds: int = 5
     method: str | None = None
     when: str = "eard"
@@ -54,10 +62,16 @@ class RunConfig:
     prompts: Path | None = None
     stopper: tuple[str, ...] = ()
     """Settings of the stopping agent that are not the defaults, as NAME=VALUE (see training.settings)."""
+    network: str | None = None
+    """What the networks are that --how jsdrv trains; None for the encoder."""
+    jsdrv: tuple[str, ...] = ()
+    """Settings of JSDRV that are not the defaults, as NAME=VALUE (see training.jsdrv.settings)."""
+    examples: int = 0
+    """Shots that the prompts of single-task and multi-task show."""
     debate: DebateSettings = field(default_factory=DebateSettings)
     """How --how s2mad debates; its fields are options of their own (--k, --rounds, ...)."""
     scorer_model: str | None = None
-    """Who scores comments, "encoder" included; None for `model`, as in the other roles."""
+    """Who scores comments, "encoder" and "jsdrv:DIR" included; None for `model`, as in the other roles."""
     debater_model: str | None = None
     judge_model: str | None = None
     token_budget: int | None = None
@@ -85,7 +99,7 @@ class RunConfig:
         Raises:
             UsageError: a name is unknown or a number makes no sense.
         """
-        known(self.how, HOW, "--how")
+        how = check_verifier(self.how)
         known(self.split, SPLITS, "--split")
         for checkpoint in self.checkpoints:
             check_policy(checkpoint, self.how)
@@ -114,14 +128,17 @@ class RunConfig:
         for name in ("scorer_model", "debater_model", "judge_model"):
             if getattr(self, name) and self.how != "s2mad":
                 raise UsageError(f"--{name.replace('_', '-')} is a role in --how s2mad, not in {self.how}")
-            if getattr(self, name) == "encoder" and name != "scorer_model":
-                raise UsageError(f"--{name.replace('_', '-')} encoder: only --scorer-model may be; name a chat model")
+            given = getattr(self, name)
+            if given and is_scorer(given) and name != "scorer_model":
+                raise UsageError(f"--{name.replace('_', '-')} {given}: only --scorer-model may be; name a chat model")
+        if self.scorer_model and self.scorer_model.startswith("jsdrv:"):
+            check_verifier(self.scorer_model)
         if self.token_budget is not None and not self.how.startswith("self-"):
             raise UsageError(f"--token-budget is for self-consistency and self-correction, not for {self.how}")
         if self.max_cost is not None and self.max_cost < 0:
             raise UsageError(f"--max-cost {self.max_cost}: want 0 or more")
-        if self.samples > 1 and self.how not in ("direct", "vanilla"):
-            raise UsageError(f"--samples {self.samples} is of --how direct or vanilla, not of {self.how}")
+        if self.samples > 1 and self.how not in ("direct", "vanilla", "single-task"):
+            raise UsageError(f"--samples {self.samples} is of --how direct, vanilla or single-task, not of {self.how}")
         if self.controls and (self.how != "s2mad" or self.debate.ablate):
             raise UsageError("--controls are of the whole debate: use --method s2mad without --ablate")
         if self.controls and self.when == "eard":
@@ -132,16 +149,17 @@ class RunConfig:
             attack_named(self.attack, "--attack")
         if self.attack and self.controls:
             raise UsageError("--attack and --controls are two comparisons: ask for one at a time")
-        if HOW[self.how].asks_model and self.model is None:
+        if how.asks_model and self.model is None:
             raise UsageError(
                 f"--how {self.how} asks a chat model: add --model openai:NAME, hf:PATH-OR-NAME or scripted:FILE"
             )
-        if not HOW[self.how].asks_model and self.model not in (None, "encoder"):
+        if not how.asks_model and self.model not in (None, "encoder"):
             raise UsageError(f"--how {self.how} asks no chat model: leave --model out, or add --how direct")
-        if HOW[self.how].reads_vectors and (self.split == "all" or self.shots == 0):
+        if how.learns and ":" not in self.how and (self.split == "all" or self.shots == 0):
             raise UsageError(
                 f"--how {self.how} learns from labelled threads: it needs --shots and a split that has some"
             )
+        task_options.check(self)
         if self.when == "eard" and self.pool == 0:
             raise UsageError("--when eard reads unlabelled threads while it learns: leave --pool 0 out")
         if any(map(learns, self.checkpoints)) and (self.split == "all" or self.shots == 0):
@@ -157,22 +175,23 @@ class RunConfig:
     @property
     def models(self) -> dict[str, str]:
         """Role -> model string; "" is who speaks in every role that names none. No chat model: empty."""
-        if not HOW[self.how].asks_model or self.model is None:
+        if not how_of(self.how).asks_model or self.model is None:
             return {}
         named = {"scorer": self.scorer_model, "debater": self.debater_model, "judge": self.judge_model}
-        return {"": self.model} | {role: name for role, name in named.items() if name and name != "encoder"}
+        return {"": self.model} | {role: name for role, name in named.items() if name and not is_scorer(name)}
 
     @property
     def reads_vectors(self) -> bool:
         """Whether anything in it needs the sentence encoder."""
-        if self.scorer_model == "encoder":
+        if self.scorer_model and is_scorer(self.scorer_model):
             return True
-        return HOW[self.how].reads_vectors or any(check_policy(when).reads_vectors for when in self.checkpoints)
+        return how_of(self.how).reads_vectors or any(check_policy(when).reads_vectors for when in self.checkpoints)
 
     @property
     def embedded(self) -> bool:
-        """Whether everything is computed here, without a chat model."""
-        return not HOW[self.how].asks_model
+        """Whether everything is computed here by the sentence encoder, without a chat model."""
+        how = how_of(self.how)
+        return how.reads_vectors and not how.asks_model and task_options.chat_network(self) is None
 
 
 # What is asked of the machine and not of the method: changing it continues the same run. (The endpoint behind
@@ -189,6 +208,8 @@ def identity(config: RunConfig) -> dict[str, Any]:
     Options that are off are left out, so that an option added later does not orphan the runs made before it.
     """
     values = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in _OPERATIONAL}
+    if values["network"] == "encoder":
+        values["network"] = None
     values["debate"] = changed if (changed := _changed(config.debate)) else None
     return {name: value for name, value in values.items() if value not in (None, False, ())}
 

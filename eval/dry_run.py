@@ -7,16 +7,22 @@ from rich.console import Console
 
 from agents.call_log import CallLog
 from agents.encoder import Encoder
+from corpora.errors import UsageError
 from eval.config import RunConfig
 from eval.opening import Shared, known_keys
 from eval.plan import make_plan
 from eval.runner import Tools, jobs, parts_of, run_jobs
+from eval.task_options import chat_network
 from graphs.methods import check_policy
 from graphs.stoppers import label_shots
 
 
 def dry_run(config: RunConfig) -> int:
-    """Count what a run would ask, and ask nothing."""
+    """Count what a run would ask, and ask nothing.
+
+    Raises:
+        UsageError: nobody can tell beforehand.
+    """
     with Shared(asks=False) as shared:
         _count(config, shared)
     return 0
@@ -32,9 +38,13 @@ def dry_run_several(configs: Mapping[str, RunConfig]) -> int:
 
 
 def _count(config: RunConfig, shared: Shared) -> None:
+    if network := chat_network(config):
+        raise UsageError(
+            f"--dry-run cannot tell what {network} will be asked: what JSDRV's selector keeps decides that"
+        )
     plan = make_plan(config)
     models = shared.models(plan)
-    log = CallLog(known=known_keys(config.db, models), dry_run=True)
+    log = CallLog(known=known_keys(config.db, bool(models)), dry_run=True)
     tools, threads = Tools(log, models, Encoder(cache=None)), 0  # the encoder is there, and is given no text
     # A learned policy cannot be opened before it is trained: whole threads are the most that it reads.
     most = replace(config, when="first-post" if config.sea else "all-posts", stopper=())

@@ -143,7 +143,8 @@ def cells(runs: Sequence[Sequence[Row]], labels: Sequence[str]) -> tuple[list[st
         The threads of all runs, and (runs, threads) confusion cells, -1 where a run has no prediction.
 
     Raises:
-        ValueError: a row has a gold or given label that is not among them.
+        ValueError: a row has a gold label that is not among them. A given one that is not counts as wrong, and is no
+            other class's false positive.
     """
     k = len(labels)
     number = {label: index for index, label in enumerate(labels)} | {None: k}
@@ -151,9 +152,9 @@ def cells(runs: Sequence[Sequence[Row]], labels: Sequence[str]) -> tuple[list[st
     lined = np.full((len(runs), len(threads)), -1, dtype=np.int64)
     for line, rows in zip(lined, runs, strict=True):
         for row in rows:
-            if row["gold"] not in labels or row["label"] not in number:
-                raise ValueError(f"thread {row['thread_id']}: {row['gold']} or {row['label']} is not of {labels}")
-            line[threads[row["thread_id"]]] = number[row["gold"]] * (k + 1) + number[row["label"]]
+            if row["gold"] not in labels:
+                raise ValueError(f"thread {row['thread_id']}: {row['gold']} is not of {labels}")
+            line[threads[row["thread_id"]]] = number[row["gold"]] * (k + 1) + number.get(row["label"], k)
     return list(threads), lined
 
 
@@ -170,7 +171,7 @@ def estimate(
 
     Args:
         runs: The predictions of each seed.
-        labels: The classes, in report order.
+        labels: The classes, in report order; none where labels are not scored, and then rows need not have one.
         rng: Where the bootstrap's chance comes from.
         draws: Bootstrap draws.
 
@@ -180,9 +181,6 @@ def estimate(
     runs = [rows for rows in runs if rows]
     if not runs:
         return {}
-    k = len(labels)
-    threads, lined = cells(runs, labels)
-    observed, drawn = statistics.confusions(lined, k), statistics.resample(lined, k, rng, draws)
     found: dict[str, Estimate] = {}
 
     def add(name: str, values: Floats, interval: tuple[float | None, float | None], n: int) -> None:
@@ -190,12 +188,18 @@ def estimate(
         std = float(np.std(values, ddof=1)) if defined and len(values) > 1 else None
         found[name] = Estimate(name, float(np.mean(values)) if defined else None, *interval, n=n, std=std)
 
-    for name, metric in LABEL_METRICS.items():
-        interval = statistics.percentiles(metric(drawn).mean(axis=-1))
-        add(name, metric(observed), interval, len(threads))
-    each, each_drawn = f1(observed), f1(drawn).mean(axis=1)
-    for index, label in enumerate(labels):
-        add(f"f1_{label}", each[:, index], statistics.percentiles(each_drawn[:, index]), len(threads))
+    if labels:
+        k = len(labels)
+        threads, lined = cells(runs, labels)
+        observed, drawn = statistics.confusions(lined, k), statistics.resample(lined, k, rng, draws)
+        for name, metric in LABEL_METRICS.items():
+            interval = statistics.percentiles(metric(drawn).mean(axis=-1))
+            add(name, metric(observed), interval, len(threads))
+        each, each_drawn = f1(observed), f1(drawn).mean(axis=1)
+        for index, label in enumerate(labels):
+            add(f"f1_{label}", each[:, index], statistics.percentiles(each_drawn[:, index]), len(threads))
+    else:
+        threads = sorted({row["thread_id"] for rows in runs for row in rows})
     asked = any(row.get("flip_rate") is not None for rows in runs for row in rows)
     metrics = MEAN_METRICS | (SEA_METRICS if asked else {})
     values = _by_thread(metrics, runs, threads)

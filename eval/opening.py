@@ -55,6 +55,9 @@ class Shared:
         models = {role: self._opened[settings] for role, settings in wanted.items()}
         if models:
             plan.endpoint = models[""].endpoint
+        elif (network := plan.config.network or "").startswith("openai:"):
+            # JSDRV's networks ask it in their own way; but where it answers is part of the run, and a key must be there
+            plan.endpoint = open_model(_settings(plan.config, network), self._environ).endpoint
         return models
 
 
@@ -68,9 +71,9 @@ async def _close(models: Iterable[Model]) -> None:
         await model.close()
 
 
-def known_keys(db: Path, models: dict[str, Model]) -> set[str]:
-    """Addresses of all calls that were ever answered."""
-    if not models or not db.exists():
+def known_keys(db: Path, asks: bool) -> set[str]:
+    """Addresses of all calls that were ever answered; none where no model is asked."""
+    if not asks or not db.exists():
         return set()
     recover(db)  # what a killed run left in its journal is known too
     return known_call_keys(db)

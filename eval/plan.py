@@ -13,13 +13,16 @@ from agents.debate.stance_scorer import enough, labelled_comments
 from agents.stopping.learned import digest, read_about
 from corpora.catalog import LoadedCorpus, fingerprint, load
 from corpora.errors import UsageError
-from corpora.labels import LABEL_SETS, LabelSet
+from corpora.labels import LabelSet
 from corpora.splits import Fold, cross_corpus, event_wise, exclude_overlap, few_shot, official, whole
 from corpora.thread import ClaimThread, Language
+from eval import divide as dividing
 from eval.attacks import ALL, attack_named
 from eval.config import RunConfig, as_json, identity
 from eval.provenance import address, git_commit, package_versions
-from graphs.methods import HOW, known
+from eval.task_options import CHAT_PROMPTS, chat_network, trained_folders
+from graphs import saved_networks
+from graphs.hows import how_of
 from graphs.stances import found, without
 
 
@@ -42,17 +45,16 @@ class Plan:
     """Where the model answers; known once it is open."""
     stance_threads: list[ClaimThread] = field(default_factory=list)
     """What --scorer-model encoder learns from, whatever the fold: no thread that can be tested is among them."""
+    held_out: list[ClaimThread] = field(default_factory=list)
+    """What --holdout leaves for tuning: neither tested nor learned from."""
 
     @cached_property
     def prompt_sha256(self) -> dict[str, str]:
         """Prompt file -> sha256 of its text, of those the method may show."""
         languages: list[Language] = sorted({thread.language for thread in self.threads})
+        names = CHAT_PROMPTS if chat_network(self.config) else how_of(self.config.how).prompts
         try:
-            loaded = [
-                prompts.load(name, language, self.config.prompts)
-                for name in HOW[self.config.how].prompts
-                for language in languages
-            ]
+            loaded = [prompts.load(name, language, self.config.prompts) for name in names for language in languages]
         except prompts.PromptError as error:
             raise UsageError(str(error)) from error
         return {prompt.name: prompt.sha256 for prompt in loaded}
@@ -69,6 +71,7 @@ class Plan:
             "endpoint": self.endpoint,
             "prompts": self.prompt_sha256,
             **({"policy": self.policy_sha256} if self.policy_sha256 else {}),
+            **({"networks": self.networks_sha256} if self.networks_sha256 else {}),
             **({"stances": fingerprint(self.stance_threads)} if self.config.scorer_model == "encoder" else {}),
             **({"attack_sha256": attack_named(self.config.attack).sha256} if self.config.attack else {}),
         }
@@ -78,6 +81,11 @@ class Plan:
         """Content address of the saved stop policy, where one is named."""
         name, _, folder = self.config.when.partition(":")
         return digest(Path(folder)) if name == "eard" and folder else None
+
+    @cached_property
+    def networks_sha256(self) -> list[str]:
+        """Content addresses of JSDRV's networks, where a folder of them is named."""
+        return [saved_networks.digest(folder) for folder in trained_folders(self.config)]
 
     @property
     def config_id(self) -> str:
@@ -96,10 +104,16 @@ class Plan:
             divide = partial(official, self.threads)
         if config.split == "all":
             folds = whole(self.threads)
+        elif config.seeds_share is not None:
+            if self.train is not None:
+                divided = [("cross-corpus", self.learned, self.threads)]
+            else:
+                divided = dividing.learned_and_tested(config.split, self.threads, self.label_set.of, rng)
+            folds = dividing.by_share(divided, self.label_set.of, config.seeds_share, rng)
         else:
             folds = divide(self.label_set.of, shots=config.shots, pool=config.pool, rng=rng)
         if config.limit is not None:
-            folds = _limited(folds, config.limit, rng)
+            folds = dividing.limited(folds, config.limit, rng)
         if config.attack:
             attack = attack_named(config.attack)
             folds = [replace(fold, test=[attack(thread) for thread in fold.test]) for fold in folds]
@@ -115,7 +129,7 @@ class Plan:
             "split": "cross-corpus" if self.train else self.config.split,
             "when": self.config.when,
             "how": self.config.how,
-            "model": self.config.model or "encoder",
+            "model": self.model,
             "endpoint": self.endpoint,
             "seed": seed,
             "config": {
@@ -136,6 +150,13 @@ class Plan:
             "git_commit": git_commit(),
         }
 
+    @property
+    def model(self) -> str:
+        """What judges, as it is stored: the chat model, JSDRV's networks, or the encoder."""
+        if network := chat_network(self.config):
+            return network
+        return self.config.model or ("none" if self.config.how == "majority" else "encoder")
+
     @cached_property
     def classes(self) -> list[str]:
         """The label set's classes that occur in the corpus, in report order."""
@@ -152,20 +173,27 @@ def make_plan(config: RunConfig) -> Plan:
     if config.attack == ALL:
         raise UsageError(f"--attack {ALL} sets runs side by side, and only eval.run does that: name one attack")
     corpus = _load(config, config.dataset)
-    label_set = _label_set(config, corpus)
+    label_set = dividing.label_set_of(config, corpus)
     counts = dict(corpus.counts)
-    threads = _eligible(config, corpus, label_set, counts)
+    threads, held_out = dividing.eligible(config, corpus, label_set, counts), list[ClaimThread]()
+    if config.holdout:
+        threads, held_out = dividing.hold_out(threads, config.holdout)
+        counts["threads_held_out_for_tuning"] = len(held_out)
     train = _load(config, config.train_on) if config.train_on and config.train_on != config.dataset else None
     learned = threads
     if train is not None:
         if label_set.name not in train.label_sets:
-            raise UsageError(f"--train-on {train.name} has no labels {label_set.name}: it has {_names(train)}")
+            raise UsageError(
+                f"--train-on {train.name} has no labels {label_set.name}: it has {dividing.names_of(train)}"
+            )
         learned = [thread for thread in train.threads if label_set.of(thread) is not None]
-    if config.exclude_overlap:
-        other = _load(config, config.exclude_overlap)
+    for name in dividing.corpora_named(config.exclude_overlap or ""):
+        other = _load(config, name)
         learned, dropped = exclude_overlap(learned, other.threads)
         counts[f"training_threads_also_in_{other.name}_left_out"] = len(dropped)
         threads = threads if train is not None else learned
+    if train is not None:
+        counts["training_threads"] = len(learned)
     if train is not None and (leaking := len(exclude_overlap(threads, learned)[1])):
         counts["test_threads_also_in_training_corpus"] = leaking
     name, _, folder = config.when.partition(":")
@@ -173,10 +201,13 @@ def make_plan(config: RunConfig) -> Plan:
         seen = set(read_about(Path(folder)).get("threads_seen", ()))
         if known_before := sum(thread.id in seen for thread in threads):
             counts["test_threads_that_the_stop_policy_learned_from"] = known_before
-    if len({label_set.of(thread) for thread in threads}) < 2:
+    trained_on = {each for folder in trained_folders(config) for each in saved_networks.threads_seen(folder)}
+    if known_before := sum(thread.id in trained_on for thread in threads):
+        counts["test_threads_that_the_networks_learned_from"] = known_before
+    if config.task != "stance" and len({label_set.of(thread) for thread in threads}) < 2:
         raise UsageError(f"{corpus.name} has fewer than two classes of {label_set.name} left: nothing to tell apart")
     stances = _stance_threads(config, threads, counts) if config.scorer_model == "encoder" else []
-    return Plan(config, corpus, label_set, threads, train, learned, counts, stance_threads=stances)
+    return Plan(config, corpus, label_set, threads, train, learned, counts, stance_threads=stances, held_out=held_out)
 
 
 def _load(config: RunConfig, name: str) -> LoadedCorpus:
@@ -200,53 +231,3 @@ def _stance_threads(config: RunConfig, tested: list[ClaimThread], counts: dict[s
     if config.split == "all":
         enough(learned)  # there will be no shots to learn from as well
     return learned
-
-
-def _names(corpus: LoadedCorpus) -> str:
-    return ", ".join(corpus.label_sets) or "stance labels only"
-
-
-def _label_set(config: RunConfig, corpus: LoadedCorpus) -> LabelSet:
-    """The label set asked for, or the corpus's own, if corpus and verifier can do with it."""
-    name = config.labels or corpus.label_set
-    if name is None:
-        raise UsageError(f"{corpus.name} has {_names(corpus)}: there is no rumor label to judge by")
-    if known(name, LABEL_SETS, "--labels") not in corpus.label_sets:
-        raise UsageError(f"{corpus.name} has no labels {name}: it has {_names(corpus)}")
-    if HOW[config.how].asks_model and not LABEL_SETS[name].binary:
-        two = " or ".join(each for each in corpus.label_sets if LABEL_SETS[each].binary)
-        raise UsageError(f"--how {config.how} gives one of two labels, not {name}: add --labels {two}")
-    return LABEL_SETS[name]
-
-
-def _eligible(
-    config: RunConfig, corpus: LoadedCorpus, label_set: LabelSet, counts: dict[str, int]
-) -> list[ClaimThread]:
-    """The threads that can be tested; those that cannot are counted, by reason."""
-    by_clock = any(checkpoint.startswith("hours:") for checkpoint in config.checkpoints)
-    if by_clock and not any(thread.timed for thread in corpus.threads):
-        raise UsageError(f"{corpus.name} has no times, so hours mean nothing in it: use --when posts:N")
-    kept = []
-    for thread in corpus.threads:
-        if label_set.of(thread) is None:
-            reason = "threads_without_label"
-        elif config.language not in (None, thread.language):
-            reason = "threads_in_another_language"
-        elif by_clock and not thread.timed:
-            reason = "threads_without_times"
-        else:
-            kept.append(thread)
-            continue
-        counts[reason] = counts.get(reason, 0) + 1
-    return kept
-
-
-def _limited(folds: list[Fold], limit: int, rng: np.random.Generator) -> list[Fold]:
-    """Keep `limit` of all test threads, drawn at random, each in its fold."""
-    places = [(fold, thread) for fold in folds for thread in fold.test]
-    if len(places) <= limit:
-        return folds
-    kept = {id(places[index][1]) for index in rng.choice(len(places), limit, replace=False)}
-    return [
-        Fold(fold.name, fold.shots, fold.pool, [thread for thread in fold.test if id(thread) in kept]) for fold in folds
-    ]

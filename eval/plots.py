@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from corpora.errors import UsageError
-from eval import debate_plots
+from eval import debate_plots, jsdrv_plots
 from eval.debate_studies import ABOUT
 from eval.pareto import frontier
 from eval.plot_labels import Spot, write_labels
@@ -57,7 +57,8 @@ def draw(study: str, results: Sequence[Result], stops: Sequence[Stops], out: Pat
     """
     paths = [out / f"{name}.png", out / f"{name}.svg"]
     with rc_context(STYLE):
-        width = TWO_COLUMNS if study in ("table", "cross", "debate") else ONE_COLUMN
+        wide = study in ("table", "cross", "debate", *jsdrv_plots.PICTURES)
+        width = TWO_COLUMNS if wide else ONE_COLUMN
         heading = _heading(study, results, width)
         figure = _table(heading, results, stops) if study == "table" else _PICTURES[study](heading, results)
         try:
@@ -72,7 +73,7 @@ def _heading(study: str, results: Sequence[Result], width: float) -> str:
     seeds = max(len(result.threads) for result in results)
     counts = [count for result in results for count in result.threads]
     text = f"{title(study, results)}, n = {span(counts)} test threads, {seeds} seed{'s' * (seeds > 1)}"
-    if study in ABOUT:
+    if study in ABOUT or study in jsdrv_plots.PICTURES:
         text += f", {setting(study, results)}"
     return textwrap.fill(text, int(17.5 * width), break_on_hyphens=False)
 
@@ -210,4 +211,11 @@ def _hours(heading: str, results: Sequence[Result]) -> Figure:
     return figure
 
 
-_PICTURES = {"shots": _shots, "alpha": _alpha, "cross": _cross, "hours": _hours, **debate_plots.PICTURES}
+_PICTURES = {
+    "shots": _shots,
+    "alpha": _alpha,
+    "cross": _cross,
+    "hours": _hours,
+    **debate_plots.PICTURES,
+    **jsdrv_plots.PICTURES,
+}

@@ -1,4 +1,4 @@
-"""What the learned stop policy of a run is trained from: the verifier's labels of the shots' prefixes."""
+"""What is trained before a run can judge: JSDRV's networks, and what the learned stop policy is trained from."""
 
 import asyncio
 from pathlib import Path
@@ -40,3 +40,19 @@ def tasks_of(
             raise RunStopped(f"{len(failures)} prefixes of the shots could not be labelled; the last: {failures[-1]}")
         tasks[folder(parts)] = task_of(parts, judged)
     return tasks
+
+
+def train_networks(plan: Plan, tools: Tools, progress: RunProgress, folds: list[Fold], seed: int) -> None:
+    """Train the networks of one seed that are missing, one after the other: each takes all cores.
+
+    Raises:
+        UsageError: there is nothing to learn from, or the budget is spent.
+    """
+    from graphs import jsdrv_networks
+
+    for fold in folds:
+        parts = parts_of(plan, tools, fold, seed)
+        if jsdrv_networks.missing(parts):
+            name = f", {fold.name}" if len(folds) > 1 else ""
+            with progress.networks(f"seed {seed}{name}") as watcher:
+                jsdrv_networks.train(parts, watcher)

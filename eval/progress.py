@@ -7,10 +7,14 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
 
 from agents.call_log import Totals
 from agents.encoder import Encoder
+from corpora.clean import printable
 from training import progress
+from training.jsdrv.cycle import Watcher
 from training.task import Task
 from training.workers import Report
 
@@ -64,6 +68,13 @@ class RunProgress:
         yield lambda done: self._bar.update(task, completed=done, numbers=self._numbers())
         self._bar.remove_task(task)
 
+    @contextmanager
+    def networks(self, name: str) -> Iterator[Watcher]:
+        """A bar over the training of JSDRV's networks; yields what is told how far it is."""
+        watcher = _Training(self, self._bar, name)
+        yield watcher
+        watcher.end()
+
     def training(self, tasks: Mapping[Path, Task]) -> AbstractContextManager[Report]:
         """A bar over the steps of all agents in training; gives what is told where each of them stands."""
         return progress.training(self._bar, tasks)
@@ -77,3 +88,33 @@ class RunProgress:
             parts.append(f"{totals.calls:,} calls, {totals.cached:,} cached, {tokens:,} tokens, {cost}")
         parts += [f"{n} {what}" for n, what in ((self._abstained, "abstained"), (self._failed, "failed")) if n]
         return ", ".join(parts)
+
+
+class _Training:
+    """Who is told how far a training of networks is."""
+
+    def __init__(self, shown: RunProgress, bar: Progress, name: str) -> None:
+        self._shown, self._bar, self._name = shown, bar, name
+        self._task = bar.add_task(escape(name), total=None, numbers="")
+        self._what = ""
+
+    def advance(self, what: str, done: int, total: int, numbers: str = "") -> None:
+        """So much of a step is done."""
+        if what != self._what:
+            self._bar.reset(self._task, description=escape(f"{self._name}: {what}"))
+            self._what = what
+        self._bar.update(self._task, completed=done, total=total, numbers=escape(numbers))
+
+    def say(self, line: str) -> None:
+        """Something to remember."""
+        self._shown.note(printable(f"{self._name}: {line}", 500))
+
+    def row(self, row: Mapping[str, Any]) -> None:
+        """An epoch was validated."""
+        from graphs.jsdrv_progress import summary
+
+        self.say(summary(row))
+
+    def end(self) -> None:
+        """The training has ended."""
+        self._bar.remove_task(self._task)

@@ -96,6 +96,21 @@ def predictions(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[dict
     return rows(connection, query, [run_id, EXPERTS])
 
 
+def annotations(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[dict[str, Any]]:
+    """A run's rows of `annotations`, as far as they are measured; none in a database made before there were any."""
+    if not has_annotations(connection):
+        return []
+    query = """SELECT thread_id, checkpoint, post_id, gold, label, kept FROM annotations
+               WHERE run_id = ? ORDER BY thread_id, checkpoint, post_id"""
+    return rows(connection, query, [run_id])
+
+
+def has_annotations(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a database has the table: who only reads cannot add it."""
+    found = connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'annotations' AND NOT internal")
+    return found.fetchone() is not None
+
+
 def find_runs(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
     """The run of this id, or all seeds of the configuration of this id; the beginning of either will do.
 

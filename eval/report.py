@@ -13,10 +13,17 @@ from rich.table import Table
 from rich.text import Text
 
 from corpora.labels import LABEL_SETS, LabelSet
-from eval import debate_report, read
+from eval import debate_report, read, stance_metrics
 from eval.cells import PAPER, cell, fit, head, paper_cell, plain_table
+from eval.comparable import comparable, footnotes, is_published
 from eval.metrics import Estimate, estimate
-from eval.published import SAME, Published, published
+from eval.published import SAME, Published
+from eval.stance_metrics import is_of_stances
+from eval.titles import debate_options, judged, options
+
+__all__ = [
+    "Report", "clean", "collect", "debate_options", "is_published", "judged", "label_set_of", "line", "order", "show",
+]  # fmt: skip
 
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _OF_CALLS = {"calls_per_thread", "tokens_per_thread"}  # left out where no model was asked
@@ -116,75 +123,32 @@ def collect(connection: duckdb.DuckDBPyConnection, runs: Sequence[dict[str, Any]
         runs: Its rows of `runs`, one a seed (see `eval.read.find_runs`).
     """
     predictions = [read.predictions(connection, run["run_id"]) for run in runs]
+    annotations = [read.annotations(connection, run["run_id"]) for run in runs]
     every = [row for rows in predictions for row in rows]
     label_set = label_set_of(runs[0], every)
-    labels = (runs[0]["config"] or {}).get("classes") or label_set.labels  # those that the corpus has
+    config = runs[0]["config"] or {}
+    labels = config.get("classes") or label_set.labels  # those that the corpus has
+    labels = () if config.get("task") == "stance" else labels
     report = Report(list(runs), [len({row["thread_id"] for row in rows}) for rows in predictions], {}, {}, {})
     for checkpoint in sorted({row["checkpoint"] for row in every}, key=order):
         at = [[row for row in rows if row["checkpoint"] == checkpoint] for rows in predictions]
         # the same chance every time: a table that is shown again shows the same digits
         report.values[checkpoint] = estimate(at, labels, np.random.default_rng(0))
+        posts = [[row for row in rows if row["checkpoint"] == checkpoint] for rows in annotations]
+        report.values[checkpoint] |= stance_metrics.estimate(posts, np.random.default_rng(0))
         report.threads[checkpoint] = [len(rows) for rows in at if rows]
-        report.published[checkpoint] = _comparable(runs[0], checkpoint, label_set.name)
+        report.published[checkpoint] = comparable(runs[0], checkpoint, label_set.name)
         if debates := debate_report.statistics_of([row for rows in at for row in rows]):
             debates["accuracy_per_1000_tokens"] = debate_report.per_thousand(report.values[checkpoint], checkpoint)
         report.debates[checkpoint] = debates
     return report
 
 
-def is_published(run: dict[str, Any]) -> bool:
-    """Whether a run judges a published corpus as it is, whole and unchanged: what papers' figures are of."""
-    config, counts = run["config"] or {}, run["corpus_counts"] or {}
-    narrowed = any(config.get(name) for name in ("limit", "language", "exclude_overlap", "train_on", "attack"))
-    return bool(counts.get("complete")) and not narrowed
-
-
-def _comparable(run: dict[str, Any], checkpoint: str | None, labels: str) -> list[Published]:
-    """The papers' figures for the same corpus, method and settings."""
-    config = run["config"] or {}
-    debate = dict(config.get("debate") or {})  # the settings that are not the defaults
-    ablate = debate.pop("ablate", None)
-    # S2MAD's scorer was another chat model than its debaters; these were one and the same
-    others = any(config.get(role) not in (None, run["model"]) for role in ("debater_model", "judge_model"))
-    changed = debate or others or config.get("scorer_model") == "encoder" or config.get("stopper")
-    if changed or not is_published(run):
-        return []
-    when = checkpoint or run["when"]
-    return published(run["dataset"], run["split"], when, run["how"], labels, run["model"], ablate)
-
-
-def judged(run: dict[str, Any]) -> str:
-    """What a run judges, in one line: corpus, labels, split, and all that narrows it."""
-    config, counts = run["config"] or {}, run["corpus_counts"] or {}
-    parts = [run["dataset"] + (" (a sample or variant)" if counts.get("variant") else "")]
-    narrowed = {
-        "labels": "{}",
-        "language": "only {}",
-        "limit": "at most {} threads",
-        "train_on": "shots from {}",
-        "exclude_overlap": "trained without threads of {}",
-        "attack": "under the attack {}",
-    }
-    parts += [text.format(config[name]) for name, text in narrowed.items() if config.get(name)]
-    parts.append(f"split {run['split']}")
-    if run["split"] != "all" and "shots" in config:
-        parts.append(f"{config['shots']} shots")
-    return ", ".join(parts)
-
-
-def debate_options(run: dict[str, Any]) -> dict[str, str]:
-    """What is not as usual in a run's debates: option -> "k 5", "gate", "scorer-model encoder"."""
-    config = run["config"] or {}
-    roles = {name: config.get(name) for name in ("scorer_model", "debater_model", "judge_model")}
-    found = (config.get("debate") or {}) | {name: value for name, value in roles.items() if value}
-    return {name: name.replace("_", "-") + ("" if value is True else f" {value}") for name, value in found.items()}
-
-
 def show(report: Report, console: Console) -> None:
     """Print the report: as many tables beneath each other as the width asks for."""
     first = report.runs[0]
     console.print(Text(clean(judged(first)), style="bold"))
-    how = ", ".join([f"how {first['how']}", f"model {first['model']}", *debate_options(first).values()])
+    how = ", ".join([f"how {first['how']}", f"model {first['model']}", *options(first)])
     console.print(Text(clean(f"when {first['when']}, {how}"), style="bold"))
     if (first["corpus_counts"] or {}).get("variant"):
         console.print(
@@ -199,25 +163,37 @@ def show(report: Report, console: Console) -> None:
     if not report.values:
         console.print("nothing judged yet")
         return
-    measured = next(iter(report.values.values()))
-    names = [name for name in measured if name not in (*_HIDDEN, *_ORDER)] + list(_ORDER)
+    hidden = _HIDDEN - ({"micro_f1"} if (first["config"] or {}).get("task") else set())
+    measured = list(dict.fromkeys(name for values in report.values.values() for name in values))
+    names = [name for name in measured if name not in (*hidden, *_ORDER) and not is_of_stances(name)] + list(_ORDER)
     names = [name for name in names if all(name in values for values in report.values.values())]
     if not any(values["calls_per_thread"].value for values in report.values.values()):
         names = [name for name in names if name not in _OF_CALLS]
-    row_heads = max(len(line) for line in _row_heads(report))
-    cells = {name: [head(name), *(cell(values[name]) for values in report.values.values())] for name in names}
-    for chunk in fit(cells, console.width - row_heads):
-        console.print(_table(report, chunk))
-        console.print()
+    _print_tables(report, names, console)
+    if of_stances := [name for name in measured if is_of_stances(name)]:
+        console.print(Text("stances of posts", style="bold"))
+        _print_tables(report, of_stances, console)
     seeds = max(map(len, report.threads.values()))
     over = f"mean ± std over {seeds} seeds, " if seeds > 1 else ""
     note = f"{over}[95 % bootstrap interval over threads]; abstained and failed threads count as wrong"
     together = ", calls and tokens those of all checkpoints together" if len(report.values) > 1 else ""
     console.print(Text(f"{note}; seconds, calls and tokens are per thread{together}", style="dim"))
-    for source in sorted({row.source for rows in report.published.values() for row in rows}):
-        console.print(Text(f"† the paper's own figures ({source}), not measured here", style="dim"))
+    for text in footnotes(first, [row for rows in report.published.values() for row in rows]):
+        console.print(Text(clean(text), style="dim"))
     for checkpoint, statistics in report.debates.items():
         debate_report.show(statistics, console, checkpoint)
+
+
+def _print_tables(report: Report, names: Sequence[str], console: Console) -> None:
+    row_heads = max(len(line) for line in _row_heads(report))
+    cells = {name: [head(name), *(_cell(values, name) for values in report.values.values())] for name in names}
+    for chunk in fit(cells, console.width - row_heads):
+        console.print(_table(report, chunk))
+        console.print()
+
+
+def _cell(values: dict[str, Estimate], name: str) -> str:
+    return cell(values[name]) if name in values else "–"
 
 
 def _row_heads(report: Report) -> list[str]:
@@ -239,7 +215,7 @@ def _table(report: Report, names: Sequence[str]) -> Table:
     for name in names:
         table.add_column(Text(clean(head(name))), justify="right", no_wrap=True)
     for checkpoint, values in report.values.items():
-        table.add_row(Text(_row_head(report, checkpoint)), *(Text(cell(values[name])) for name in names))
+        table.add_row(Text(_row_head(report, checkpoint)), *(Text(_cell(values, name)) for name in names))
         for row in report.published.get(checkpoint, []):
             if any(name in row.values for name in names):
                 table.add_row(Text(PAPER + row.system), *(paper_cell(row, name) for name in names), style="italic")

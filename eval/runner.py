@@ -14,13 +14,17 @@ from agents.together import together
 from agents.verdict import Verdict, Verifier
 from corpora.splits import Fold
 from corpora.thread import ClaimThread
+from eval import annotations
 from eval.metrics import flip_rate
 from eval.plan import Plan
+from eval.task_options import WITH_STANCES
 from graphs.context import Method
-from graphs.methods import HOW, open_policy
+from graphs.hows import is_scorer, open_verifier
+from graphs.methods import open_policy
 from graphs.parts import Parts
 from graphs.stances import without
 from graphs.stop_then_detect import run_nodes
+from training.jsdrv.settings import read_jsdrv
 from training.settings import read_settings
 
 
@@ -63,8 +67,15 @@ def parts_of(plan: Plan, tools: Tools, fold: Fold, seed: int) -> Parts:
         how=config.how,
         pool=fold.pool,
         stopper=read_settings(config.stopper),
-        debate=replace(config.debate, scorer="encoder" if config.scorer_model == "encoder" else ""),
+        debate=replace(config.debate, scorer=scorer if (scorer := config.scorer_model) and is_scorer(scorer) else ""),
         stance_threads=stance_threads(plan, fold),
+        network=config.network or "encoder",
+        base_url=config.base_url,
+        jsdrv=read_jsdrv(config.jsdrv),
+        examples=config.examples,
+        classes=plan.classes,
+        tested=[*(plan.threads if plan.train else fold.test), *plan.held_out],
+        data_dir=config.data_dir,
         token_budget=config.token_budget,
         answers=answers if "oracle" in config.checkpoints else {},
     )
@@ -76,7 +87,7 @@ def jobs(plan: Plan, tools: Tools, folds: Iterable[Fold], seed: int) -> list[Job
     found = []
     for fold in folds:
         parts = parts_of(plan, tools, fold, seed)
-        verifier = HOW[plan.config.how].open(parts)
+        verifier = open_verifier(parts)
         methods = [(name if len(names) > 1 else None, Method(open_policy(name, parts), verifier)) for name in names]
         found += [Job(thread, fold, methods) for thread in fold.test]
     return found
@@ -103,12 +114,14 @@ def texts_to_embed(plan: Plan, folds: Sequence[Fold]) -> list[str]:
 
 
 async def judge(plan: Plan, job: Job) -> dict[str, list[dict[str, Any]]]:
-    """Judge one thread at every checkpoint: the rows of `predictions` and `steps`.
+    """Judge one thread at every checkpoint: the rows of `predictions`, `annotations` and `steps`.
 
     With --sea, every prefix after the stop is labelled too, which is no part of the thread's `seconds`. If the model
     cannot be asked for one of them, the thread counts as failed, and the same command asks again.
     """
     predictions: list[dict[str, Any]] = []
+    stances: list[dict[str, Any]] = []
+    scored = plan.config.task in WITH_STANCES
     steps: dict[int, dict[str, Any]] = {}
     labels: dict[int, str | None] = {}  # posts read -> label, whichever checkpoint asked for it
     for checkpoint, method in job.methods:
@@ -125,11 +138,12 @@ async def judge(plan: Plan, job: Job) -> dict[str, list[dict[str, Any]]]:
         probabilities = verdict.probabilities
         if probabilities is not None:
             probabilities = {**probabilities, "method": verdict.probability_method}  # type: ignore[dict-item]
+        at = {"checkpoint": checkpoint, "fold": job.fold.name}
+        stances += annotations.rows_of(job.thread, verdict, read, scored=scored, **at)
         predictions.append(
             {
                 "thread_id": job.thread.id,
-                "checkpoint": checkpoint,
-                "fold": job.fold.name,
+                **at,
                 "gold": plan.label_set.of(job.thread),
                 "label": verdict.label,
                 "probabilities": probabilities,
@@ -157,7 +171,7 @@ async def judge(plan: Plan, job: Job) -> dict[str, list[dict[str, Any]]]:
     after = {"thread_id": job.thread.id, "action": "after", "stop_probability": None}
     for number in sorted(labels) if steps else ():
         steps.setdefault(number, {**after, "step": number})["label"] = labels[number]
-    return {"predictions": predictions, "steps": list(steps.values())}
+    return {"predictions": predictions, "steps": list(steps.values())} | ({"annotations": stances} if stances else {})
 
 
 def _debate(thread: ClaimThread, verdict: Verdict) -> dict[str, Any] | None:

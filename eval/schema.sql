@@ -51,6 +51,21 @@ CREATE TABLE IF NOT EXISTS predictions (
 ALTER TABLE predictions ADD COLUMN IF NOT EXISTS flip_rate DOUBLE;
 ALTER TABLE predictions ADD COLUMN IF NOT EXISTS debate JSON;
 
+-- One row is what was said of one post of a thread: its stance towards the thread's claim.
+CREATE TABLE IF NOT EXISTS annotations (
+    run_id VARCHAR,
+    thread_id VARCHAR,
+    checkpoint VARCHAR,             -- as in predictions
+    fold VARCHAR,
+    post_id VARCHAR,
+    gold VARCHAR,                   -- S | D | Q | C; NULL where the corpus does not say
+    label VARCHAR,                  -- the same; NULL if abstained, if the thread failed, or if the verifier left the post out
+    probabilities JSON,             -- stance -> probability; NULL where there are none
+    explanation VARCHAR,            -- why: the model's own words, or the description of the label
+    reason VARCHAR,                 -- why there is no label
+    kept BOOLEAN                    -- whether the selector retained the post; NULL where nothing is selected
+);
+
 -- One row is one decision of a stop policy, or a label asked for after it (--sea).
 CREATE TABLE IF NOT EXISTS steps (
     run_id VARCHAR,
@@ -86,22 +101,23 @@ CREATE TABLE IF NOT EXISTS calls (
 CREATE TABLE IF NOT EXISTS metrics (
     run_id VARCHAR,
     checkpoint VARCHAR,
-    name VARCHAR,                   -- macro_f1, accuracy, f1_<label>, early_rate, ...
+    name VARCHAR,                   -- macro_f1, accuracy, f1_<label>, early_rate, stance_macro_f1, ...
     value DOUBLE,                   -- NULL where it is undefined (F1 of a class that never occurs)
     low DOUBLE,                     -- 95 % bootstrap interval over threads; NULL for counts
     high DOUBLE,
-    n BIGINT                        -- threads it is measured on, abstained and failed ones included
+    n BIGINT                        -- threads (of stances: posts) it is measured on, abstained and failed ones included
 );
 
 -- One row is one row of a study's table: a configuration at one checkpoint, measured over its seeds.
 CREATE TABLE IF NOT EXISTS studies (
-    study VARCHAR,                  -- table | shots | alpha | cross | hours | debate | ablations | rounds | early
+    study VARCHAR,                  -- table | shots | alpha | cross | hours | debate | ablations | rounds | early |
+                                    -- joint | parts | seeds | epsilon
     base_id VARCHAR,                -- hash of what all its rows have in common: a study made again replaces its rows
     dataset VARCHAR,                -- the name results are reported under
     position BIGINT,                -- place in the table, from 1
     "row" VARCHAR,                  -- what the table calls it
     system VARCHAR,                 -- what it is a point of: EARD, CED, S2MAD, vanilla, w/o stance, ...
-    x DOUBLE,                       -- what the study varies: shots, alpha, hours, rounds or posts; NULL where that is no number
+    x DOUBLE,                       -- what the study varies: shots, alpha, hours, rounds, posts, share of seeds or epsilon; NULL where that is no number
     config_id VARCHAR,              -- its runs: the seeds of one configuration
     checkpoint VARCHAR,             -- NULL unless its stop policy names several
     seeds BIGINT,
@@ -132,3 +148,13 @@ ALTER TABLE studies ADD COLUMN IF NOT EXISTS accuracy_high DOUBLE;
 ALTER TABLE studies ADD COLUMN IF NOT EXISTS f1 JSON;
 ALTER TABLE studies ADD COLUMN IF NOT EXISTS calls_per_thread DOUBLE;
 ALTER TABLE studies ADD COLUMN IF NOT EXISTS tokens_per_thread DOUBLE;
+-- of studies that score stances or claims with more than two classes
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS micro_f1 DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS micro_f1_std DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS stance_micro_f1 DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS stance_micro_f1_std DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS stance_macro_f1 DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS stance_macro_f1_std DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS stance_macro_f1_low DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS stance_macro_f1_high DOUBLE;
+ALTER TABLE studies ADD COLUMN IF NOT EXISTS stance_f1 JSON;

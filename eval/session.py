@@ -5,25 +5,30 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from agents.call_log import CallLog
+from agents.call_log import CallLog, Totals
 from agents.encoder import Encoder
+from agents.models import Model
 from corpora.errors import UsageError
 from corpora.locate import cache_dir
+from corpora.splits import Fold
 from eval.config import RunConfig
 from eval.database import connect
 from eval.opening import Shared, known_keys
 from eval.plan import Plan, make_plan
-from eval.prepare import tasks_of
+from eval.prepare import tasks_of, train_networks
 from eval.progress import RunProgress
 from eval.read import EXPERTS, fetch_calls, find_runs, finished_threads, read_run
 from eval.report import Report, collect, show
 from eval.runner import Job, RunStopped, Tools, jobs, run_jobs, texts_to_embed, unfinished
 from eval.store import Writer
+from eval.task_options import chat_network
+from eval.titles import remarks
 from training.task import Task
 from training.workers import train_all
 
@@ -38,22 +43,6 @@ def run(config: RunConfig) -> int:
         notes.print(text, markup=False)
     with Shared(config.max_cost) as shared:
         return run_plan(plan, shared)
-
-
-def remarks(plan: Plan) -> list[str]:
-    """What a reader of the results should know of the threads they come from."""
-    config, found = plan.config, []
-    if leaking := plan.counts.get("test_threads_also_in_training_corpus"):
-        found.append(
-            f"{leaking} of {len(plan.threads)} test threads are in {config.train_on} too, where the shots come from: "
-            f"--exclude-overlap {config.dataset} leaves them out of training."
-        )
-    if seen := plan.counts.get("test_threads_that_the_stop_policy_learned_from"):
-        found.append(
-            f"{config.when} learned from {seen} of the {len(plan.threads)} threads that may be tested here: "
-            "its results on them say little."
-        )
-    return found
 
 
 def run_plan(plan: Plan, shared: Shared, shown: Callable[[Report], None] | None = None) -> int:
@@ -100,23 +89,32 @@ class _Session:
         self.record: Callable[[dict[str, Any]], None] = lambda _: None
         """Where the call log's rows go: to the run under way."""
         self.loop, models = shared.loop, shared.models(plan)
+        self.known = known_keys(self.config.db, bool(models) or chat_network(self.config) is not None)
+        encoder = Encoder(cache=cache_dir(os.environ)) if self.config.reads_vectors else None
+        self.tools = Tools(self._log(shared, models), models, encoder)
+        # JSDRV's networks are trained in an event loop of their own, and a log serves one
+        self.trainers = Tools(self._log(shared, models, self.tools.log.totals), models, encoder)
+        self.attempt = self._attempt()
+
+    def _log(self, shared: Shared, models: dict[str, Model], totals: Totals | None = None) -> CallLog:
         log = CallLog(
-            known=known_keys(self.config.db, models),
+            known=self.known,
             fetch=self._fetch,
             record=lambda row: self.record(row),
             budget=shared.budget,
             models=models.values(),
             at_once=self.config.concurrency,
         )
-        encoder = Encoder(cache=cache_dir(os.environ)) if self.config.reads_vectors else None
-        self.tools = Tools(log, models, encoder)
-        self.attempt = self._attempt()
+        log.totals = totals or log.totals
+        return log
 
     def run(self) -> int:
         """Work off the seeds."""
         code = 0
         try:
             with RunProgress(self.notes, self.tools.log.totals) as progress:
+                if self.config.how == "jsdrv":
+                    self._unfinished(partial(train_networks, self.plan, self.trainers, progress))
                 if self.config.when == "eard":
                     self._prepare(progress)
                 for seed in range(self.config.seeds):
@@ -141,6 +139,17 @@ class _Session:
     def _prepare(self, progress: RunProgress) -> None:
         """Train the stopping agents that are missing, all seeds' side by side."""
         tasks: dict[Path, Task] = {}
+
+        def label(folds: list[Fold], seed: int) -> None:
+            tasks.update(tasks_of(self.plan, self.tools, folds, seed, progress, self.loop))
+
+        self._unfinished(label)
+        if tasks:
+            with progress.training(tasks) as report:
+                train_all(tasks, report)
+
+    def _unfinished(self, prepare: Callable[[list[Fold], int], object]) -> None:
+        """Prepare each seed that is not finished."""
         for seed in range(self.config.seeds):
             folds = self.plan.folds(seed)
             row = self.plan.run_row(seed, sum(len(fold.test) for fold in folds), self.attempt)
@@ -150,11 +159,8 @@ class _Session:
             # The calls belong to the seed's run; and a database that cannot be written shows before hours of training.
             with self._writing(row) as writer:
                 self.record = lambda call, writer=writer: writer.add(calls=[{**call, "role": EXPERTS}])  # type: ignore[misc]
-                tasks |= tasks_of(self.plan, self.tools, folds, seed, progress, self.loop)
+                prepare(folds, seed)
                 writer.finish("interrupted")  # what it is until it is judged
-        if tasks:
-            with progress.training(tasks) as report:
-                train_all(tasks, report)
 
     @contextmanager
     def _writing(self, row: dict[str, Any]) -> Iterator[Writer]:

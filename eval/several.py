@@ -10,7 +10,8 @@ from rich.console import Console
 from eval.opening import Shared
 from eval.plan import Plan
 from eval.report import Report
-from eval.session import remarks, run_plan
+from eval.session import run_plan
+from eval.titles import remarks
 
 
 class Ended(Exception):

@@ -138,11 +138,15 @@ def paired_difference(
     values = metric(confusions(both, k))
     observed = float(values[seeds:].mean() - values[:seeds].mean())
     drawn = metric(resample(both, k, rng, draws))
-    differences = drawn[:, seeds:].mean(axis=1) - drawn[:, :seeds].mean(axis=1)
-    low, high = percentiles(differences)
+    return observed, *of_differences(drawn[:, seeds:].mean(axis=1) - drawn[:, :seeds].mean(axis=1))
+
+
+def of_differences(drawn: Floats) -> tuple[float | None, float | None, float]:
+    """What a bootstrap's differences say: low and high of the 95 % interval, two-sided p."""
+    low, high = percentiles(drawn)
     # the share of draws on the other side of zero, twice; +1: the sample itself is one of its draws
-    tail = min((differences <= 0).sum(), (differences >= 0).sum())
-    return observed, low, high, min(1.0, 2 * (int(tail) + 1) / (draws + 1))
+    tail = min((drawn <= 0).sum(), (drawn >= 0).sum())
+    return low, high, min(1.0, 2 * (int(tail) + 1) / (len(drawn) + 1))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

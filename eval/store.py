@@ -119,7 +119,8 @@ class Writer:
         """Delete the run's threads with a failed prediction, so that they are tried again."""
         failed = "(SELECT thread_id FROM predictions WHERE run_id = $run AND outcome = 'failed')"
         self._write(
-            f"DELETE FROM steps WHERE run_id = $run AND thread_id IN {failed}",  # noqa: S608 - a literal
+            f"DELETE FROM annotations WHERE run_id = $run AND thread_id IN {failed}",  # noqa: S608 - a literal
+            f"DELETE FROM steps WHERE run_id = $run AND thread_id IN {failed}",  # noqa: S608
             f"DELETE FROM predictions WHERE run_id = $run AND thread_id IN {failed}",  # noqa: S608
         )
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from corpora.errors import UsageError
 from eval.config import RunConfig
 from graphs.methods import HOW
 
-Kind = Literal["agent", "audit", "baseline", "debate", "rule"]
+Kind = Literal["agent", "audit", "baseline", "debate", "jsdrv", "rule"]
 
 BASELINES = {"CED": "ced", "ERD": "erd", "HEARD": "heard"}
 VARIANTS: dict[str, tuple[str, ...]] = {"EARD": (), "EARD, steady": ("steady",)}
@@ -25,7 +25,7 @@ SHUFFLED, NONE = "shuffled experts", "no experts"
 _PAPER_ALPHA = 0.7  # Table 3's, and so the agent's own default: the same run with or without its being named
 _OF_MODEL = (
     "model", "base_url", "temperature", "max_tokens", "samples", "prompts", "debate", "scorer_model", "debater_model",
-    "judge_model", "token_budget",
+    "judge_model", "token_budget", "network", "jsdrv", "examples",
 )  # fmt: skip
 _OF_AGENT = {"alpha", "beta", "gamma"}
 
@@ -43,10 +43,16 @@ class Row:
     x: float | None = None
     """What the study varies, where that is a number."""
     group: str = ""
-    """Where the shots come from, in the study across corpora; the model, in that of the debate."""
+    """Where the shots come from, in the study across corpora; the model, in that of the debate; in JSDRV's, whether
+    threads of the tested corpus are left out of them."""
     of: str = ""
     """An audit's agent. A random stop waits for that row, since it is to have the same ER."""
     random: bool = False
+
+
+def varied(name: str) -> UsageError:
+    """What is said of an option that is not the user's in a study."""
+    return UsageError(f"--{name} is what a study varies: leave it out")
 
 
 def plain(base: RunConfig, when: str) -> RunConfig:
@@ -54,11 +60,16 @@ def plain(base: RunConfig, when: str) -> RunConfig:
     return replace(base, when=when, stopper=())
 
 
-def published(base: RunConfig, name: str) -> RunConfig:
-    """A baseline with the classifier that is its own: nothing of the base's verifier or model applies to it."""
+def of_no_model(base: RunConfig, **changes: Any) -> RunConfig:
+    """The same, with changes, without a chat model and all that is asked of one."""
     standard = RunConfig()
     defaults = {field: getattr(standard, field) for field in _OF_MODEL}
-    return replace(base, when=name, how=name, stopper=(), **defaults)
+    return replace(base, **{**defaults, **changes})
+
+
+def published(base: RunConfig, name: str) -> RunConfig:
+    """A baseline with the classifier that is its own: nothing of the base's verifier or model applies to it."""
+    return of_no_model(base, when=name, how=name, stopper=())
 
 
 def agent(base: RunConfig, settings: Sequence[str] = ()) -> RunConfig:

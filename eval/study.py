@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError, one_line_errors
-from eval import debate_studies, studies
+from eval import debate_studies, jsdrv_studies, studies
 from eval.config import RunConfig
 from eval.study_options import read_study, rows_of
 
@@ -30,11 +30,16 @@ def check(rows: Sequence[studies.Row]) -> None:
     """
     from agents.models import ModelSettings, open_model
     from eval.plan import make_plan
+    from eval.task_options import chat_network
 
-    needs = {(row.config.train_on, row.config.when.startswith("hours:")): row.config for row in rows}
+    needs = {
+        (row.config.train_on, row.config.exclude_overlap, row.config.when.startswith("hours:")): row.config
+        for row in rows
+    }
     for config in needs.values():
         make_plan(config)
-    for name, url in dict.fromkeys((name, row.config.base_url) for row in rows for name in row.config.models.values()):
+    asked = ((row.config, [*row.config.models.values(), chat_network(row.config) or "hf:"]) for row in rows)
+    for name, url in dict.fromkeys((name, config.base_url) for config, names in asked for name in names):
         if not name.startswith("hf:"):  # those are loaded where they are opened
             open_model(ModelSettings(name, base_url=url))
 
@@ -78,6 +83,13 @@ def finish(options: argparse.Namespace, base: RunConfig, found: "list[Result]", 
     from eval.report import clean
 
     study_table.show(options.name, found, console)
+    if options.name in jsdrv_studies.ABOUT:
+        from eval import jsdrv_differences
+
+        with connect(base.db, read_only=True) as connection:
+            differences = jsdrv_differences.differences(connection, options.name, found)
+        console.print()
+        jsdrv_differences.show(differences, console)
     stops: dict[str, list[study_audit.Stops]] = {}
     if options.name == "table":
         with connect(base.db, read_only=True) as connection:
@@ -99,18 +111,19 @@ def finish(options: argparse.Namespace, base: RunConfig, found: "list[Result]", 
 
 def store(study: str, base: RunConfig, found: "Sequence[Result]") -> None:
     """Store a study's rows; those of several models are each a study of its own, made again model by model."""
-    from eval import study_table
+    from eval import study_store
 
     models = dict.fromkeys(result.row.config.model for result in found) if study == "debate" else [base.model]
     for model in models:
         rows = [result for result in found if len(models) == 1 or result.row.config.model == model]
-        study_table.store(study, replace(base, model=model), rows)
+        study_store.store(study, replace(base, model=model), rows)
 
 
 def file_name(study: str, found: "Sequence[Result]") -> str:
     """Name of the pictures: the study, the corpus, and what is not as usual."""
     import re
 
+    from eval.jsdrv_table import name_parts
     from eval.study_table import debate_options
 
     runs = [result.report.runs[0] for result in found]
@@ -120,7 +133,9 @@ def file_name(study: str, found: "Sequence[Result]") -> str:
         parts.append(config["labels"])
     if config.get("split") != ("all" if of_debate else "few-shot"):
         parts.append(config["split"])
-    if of_debate:
+    if study in jsdrv_studies.ABOUT:
+        parts = [study, run["dataset"], *name_parts(study, runs)]
+    elif of_debate:
         parts += [*dict.fromkeys(each["model"] for each in runs), *debate_options(study, found)]
     elif run["model"] != "encoder":
         parts += [run["how"], run["model"]]
@@ -162,12 +177,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def dry_run(rows: Sequence[studies.Row], notes: "Console") -> int:
     """Count what each run would ask, and ask nothing."""
     from eval.dry_run import dry_run_several
+    from eval.task_options import chat_network
 
     configs: dict[RunConfig, str] = {}
     for row in rows:
         if not row.random:
             configs.setdefault(row.config, row.label)
-    dry_run_several({label: config for config, label in configs.items()})
+    counted = {label: config for config, label in configs.items() if chat_network(config) is None}
+    dry_run_several(counted)
+    for label in (label for label in configs.values() if label not in counted):
+        text = f"{label}: what is asked depends on what JSDRV's selector keeps, and nobody can tell beforehand"
+        notes.print(text, markup=False, highlight=False, soft_wrap=True)
     if len(configs) > 1:
         notes.print("Rows that ask the same share the answer: each is counted here as if it came first.")
     return 0

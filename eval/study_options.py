@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agents.debate.settings import DebateSettings
 from corpora.errors import ArgumentParser, UsageError
-from eval import debate_studies, studies
+from eval import debate_studies, jsdrv_options, studies
 from eval.command_line import read_config
 from eval.config import RunConfig
 from graphs.methods import known
@@ -18,7 +18,7 @@ _EARD = {
     "cross": "trained on other corpora, tested on --dataset",
     "hours": "preset hours against the agent (a corpus with times)",
 }
-ABOUT = _EARD | debate_studies.ABOUT
+ABOUT = _EARD | debate_studies.ABOUT | jsdrv_options.ABOUT
 EPILOG = """\
 Every option of python -m eval.run but those that a study varies applies to all its rows (--dataset, --labels, --seeds,
 --model, --stopper, --k, --scorer-model, ...); CED, ERD and HEARD keep the classifier that is their own, and the single
@@ -36,26 +36,34 @@ examples:
   python -m eval.study ablations --dataset weibo-covid19 --model openai:gpt-3.5-turbo --seeds 1 --max-cost 20
   python -m eval.study rounds --dataset twitter-covid19 --model openai:gpt-4o-mini --seeds 1
   python -m eval.study early --dataset twitter-covid19 --model openai:gpt-4o-mini --seeds 1
+  python -m eval.study joint --dataset rumoreval-s --train-on pheme
+  python -m eval.study joint --dataset semeval8 --model hf:meta-llama/Llama-2-7b-chat-hf --examples 8 --dry-run
+  python -m eval.study parts --dataset rumoreval-s --seeds 1 --jsdrv epochs=3
+  python -m eval.study seeds --dataset semeval8 --shares 0.1 0.5 1
+  python -m eval.study epsilon --dataset rumoreval-s --epsilons 0 0.3 1
 """
 _VARIES = dict.fromkeys(_EARD, ("when", "method")) | {
     "debate": ("when", "how", "method"),
     "ablations": ("when", "how", "method", "ablate"),
     "rounds": ("when", "how", "method", "rounds"),
     "early": ("when", "how", "method"),
+    **jsdrv_options.VARIES,
 }
 """Study -> options of eval.run that are not the user's there."""
 
 
 def parser() -> ArgumentParser:
     """The command line; what it leaves over is `eval.run`'s."""
-    agent, debate = (
-        "\n".join(f"  {name:<9} {about}" for name, about in each.items()) for each in (_EARD, debate_studies.ABOUT)
+    agent, debate, annotated = (
+        "\n".join(f"  {name:<9} {about}" for name, about in each.items())
+        for each in (_EARD, debate_studies.ABOUT, jsdrv_options.ABOUT)
     )
     result = ArgumentParser(
         prog="python -m eval.study",
         usage="python -m eval.study NAME [its options] [options of eval.run] [--out DIR]",
         description="Set runs side by side: one table, stored in DuckDB, and a picture as PNG and SVG.\n\n"
-        f"of the agent (EARD):\n{agent}\n\nof the debate (S2MAD; they need a --model):\n{debate}",
+        f"of the agent (EARD):\n{agent}\n\nof the debate (S2MAD; they need a --model):\n{debate}\n\n"
+        f"of the annotated (JSDRV; shots come from --train-on pheme):\n{annotated}",
         epilog=EPILOG,
     )
     result.add_argument("name", metavar="NAME", help=", ".join(ABOUT))
@@ -69,6 +77,7 @@ def parser() -> ArgumentParser:
     add("--train-on", nargs="+", metavar="CORPUS", help="cross: which corpora (default: pheme twitter15)")
     add("--hours", nargs="+", type=float, metavar="H", help="hours, table: which (default: 1 6 12 24 36)")
     add("--models", nargs="+", metavar="MODEL", help="debate: several, in place of --model")
+    jsdrv_options.add_to(add)
     return result
 
 
@@ -83,11 +92,12 @@ def read_study(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespa
     given = {each.partition("=")[0] for each in rest}
     for theirs in _VARIES[options.name]:
         if f"--{theirs}" in given:
-            raise _varied(theirs)
+            raise studies.varied(theirs)
     allowed = {"variant": ("table",), "alphas": ("alpha",), "hours": ("hours", "table"), "models": ("debate",)}
-    for name, where in allowed.items():
+    for name, where in (allowed | jsdrv_options.ALLOWED).items():
         if getattr(options, name) and options.name not in where:
-            raise UsageError(f"--{name} is an option of the study {where[0]}, not of {options.name}")
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} is an option of the study {where[0]}, not of {options.name}")
     # eval.run's own options of these names take one value, and so do studies that do not vary them
     for name, study in (("shots", "shots"), ("train_on", "cross")):
         values = getattr(options, name) or []
@@ -103,21 +113,19 @@ def read_study(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespa
         if "--model" in given:
             raise UsageError("--models stands in place of --model: give one of them")
         rest.append(f"--model={options.models[0]}")
+    if options.name in jsdrv_options.ABOUT:
+        return options, jsdrv_options.read_base(options, rest)
     # checked as a row of the agent's, or of the debate's, would be
     own = ["--method=s2mad", "--when=all-posts"] if options.name in debate_studies.ABOUT else ["--when=eard"]
     base = read_config([*rest, *own])
     for name in {"ablate", "rounds"} & set(_VARIES[options.name]):
         if getattr(base.debate, name) != getattr(DebateSettings(), name):  # out of a --config file
-            raise _varied(name)
+            raise studies.varied(name)
     if options.name == "rounds" and base.debate.ablate == "debate":
         raise UsageError("--ablate debate has no rounds to vary: leave it out")
     if base.controls:
         raise UsageError("--controls adds rows to the table of eval.run, not to a study's: leave it out")
     return options, base
-
-
-def _varied(name: str) -> UsageError:
-    return UsageError(f"--{name} is what a study varies: leave it out")
 
 
 def rows_of(options: argparse.Namespace, base: RunConfig) -> list[studies.Row]:
@@ -144,6 +152,8 @@ def rows_of(options: argparse.Namespace, base: RunConfig) -> list[studies.Row]:
             return debate_studies.rounds(base)
         case "early":
             return debate_studies.early(base)
+    if options.name in jsdrv_options.ABOUT:
+        return jsdrv_options.rows_of(options, base)
     more = {name: tuple(settings) for name, *settings in options.variant}
     return studies.table(base, studies.VARIANTS | more, hours if _timed(base) else ())
 

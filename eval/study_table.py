@@ -1,22 +1,17 @@
-"""What a study found: its rows measured, printed as one table, and stored in `studies`."""
+"""What a study found: its rows measured, and printed as tables."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eval import debate_studies
+from eval import debate_studies, jsdrv_studies, jsdrv_table
 from eval.cells import PAPER, cell, fit, head, paper_cell, plain_table
-from eval.config import RunConfig, identity
-from eval.database import SCHEMA, check_tables, connect, errors, insert_row
+from eval.comparable import footnotes
 from eval.metrics import Estimate
-from eval.provenance import address
 from eval.published import Published, graph_networks
 from eval.report import Report, clean, is_published, judged
 from eval.report import debate_options as of_run
@@ -29,11 +24,11 @@ _COLUMNS = dict.fromkeys(_TABLES, _DEBATE) | {
     # without calls and tokens, which would be those of all checkpoints together
     "early": ("macro_f1", "accuracy", "f1_*", "early_rate", "abstained", "failed"),
 }
-_INTERVALS = dict.fromkeys(_TABLES, ("accuracy", "macro_f1"))
+_INTERVALS = dict.fromkeys(_TABLES, ("accuracy", "macro_f1")) | jsdrv_table.INTERVALS
 """Which have theirs printed, macro-F1's in all studies; of others there is room for a value, and for ER's deviation."""
 _ZERO = {"sea", "calls_per_thread", "tokens_per_thread"}
 """Left out where all are: no --sea, no model."""
-_VARIED = {"shots": {"shots"}, "cross": {"train_on", "exclude_overlap"}}
+VARIED = {"shots": {"shots"}, "cross": {"train_on", "exclude_overlap"}, **jsdrv_table.VARIED}
 """Study -> what differs between its rows, and so is in no title."""
 _LABEL = 24
 """Columns that a row's name is given before it is folded."""
@@ -63,6 +58,11 @@ class Result:
         return math.nan if found is None else float(found)
 
     @property
+    def posts(self) -> int:
+        """Posts with a gold stance that were measured."""
+        return self.values["stance_micro_f1"].n if "stance_micro_f1" in self.values else 0
+
+    @property
     def threads(self) -> list[int]:
         """Threads measured in each seed."""
         return self.report.threads.get(self.row.checkpoint, [])
@@ -77,7 +77,7 @@ def span(counts: Sequence[int]) -> str:
 def title(study: str, results: Sequence[Result]) -> str:
     """What was judged, in one line, without what the study varies."""
     run = results[0].report.runs[0]
-    varied = _VARIED.get(study, set())
+    varied = VARIED.get(study, set())
     kept = {name: value for name, value in (run["config"] or {}).items() if name not in varied}
     return clean(judged({**run, "config": kept}))
 
@@ -94,6 +94,8 @@ def debate_options(study: str, results: Sequence[Result]) -> list[str]:
 def setting(study: str, results: Sequence[Result]) -> str:
     """How all rows judge, in one line."""
     first = results[0].report.runs[0]
+    if study in jsdrv_studies.ABOUT:
+        return clean(jsdrv_table.setting(study, [result.report.runs[0] for result in results]))
     if study not in debate_studies.ABOUT:
         return clean(f"how {first['how']}, model {first['model']}")
     models = dict.fromkeys(result.report.runs[0]["model"] for result in results)
@@ -113,7 +115,8 @@ def show(study: str, results: Sequence[Result], console: Console) -> None:
         for result in unfinished:
             console.print(Text(clean(f"{result.row.label}: {result.report.state}"), style="bold yellow"))
     others = other_papers(study, results)
-    for number, table in enumerate(_tables(study, results, others, console.width)):
+    own = [beside(study, result) for result in results]
+    for number, table in enumerate(_sections(study, results, own, others, console.width)):
         if number:
             console.print()
         console.print(table)
@@ -123,26 +126,57 @@ def show(study: str, results: Sequence[Result], console: Console) -> None:
     if study in debate_studies.ABOUT and study != "early":
         note += "; calls and tokens are per thread"
     console.print(Text(note, style="dim"))
-    for source in sorted(
-        {paper.source for result in results for paper in result.published} | {o.source for o in others}
-    ):
-        console.print(Text(f"† the paper's own figures ({source}), not measured here", style="dim"))
+    for text in [*jsdrv_table.notes(study, results), *footnotes(first, [*(p for each in own for p in each), *others])]:
+        console.print(Text(clean(text), style="dim"))
+
+
+def beside(study: str, result: Result) -> list[Published]:
+    """The papers' figures that stand beneath a row."""
+    if study in jsdrv_studies.ABOUT:
+        return jsdrv_table.beside(study, result.report.runs[0], result.published)
+    return result.published
 
 
 def other_papers(study: str, results: Sequence[Result]) -> list[Published]:
     """Rows of the paper's table that no row here can stand beside; none on a corpus that is not its."""
+    if study in jsdrv_studies.ABOUT:
+        own = [paper for result in results for paper in beside(study, result)]
+        return jsdrv_table.beneath([result.published for result in results], own)
     run = results[0].report.runs[0]
     if study != "debate" or run["split"] != "all" or not is_published(run):
         return []
     return graph_networks(run["dataset"], (run["config"] or {}).get("labels") or "")
 
 
-def _tables(study: str, results: Sequence[Result], others: Sequence[Published], width: int) -> Iterator[Table]:
-    """The table; several with a part of the columns each, where the width asks for it."""
-    names = _columns(study, results)
-    counts = ["n", *(span(result.threads) for result in results)]
+def _sections(
+    study: str, results: Sequence[Result], own: Sequence[Sequence[Published]], others: Sequence[Published], width: int
+) -> Iterator[Table | Text]:
+    """The tables; where a study measures claims and posts, those of each with what they are of."""
+    sections = jsdrv_table.SECTIONS if study in jsdrv_studies.ABOUT else {"": _COLUMNS.get(study, _AGENT)}
+    for of, metrics in sections.items():
+        names, stances = _columns(metrics, results), of == jsdrv_table.OF_POSTS
+        if not names or (of == jsdrv_table.OF_CLAIMS and "macro_f1" not in names):  # --task scores one of the two
+            continue
+        counts = ["posts" if stances else "n"]
+        counts += [f"{result.posts:,}" if stances else span(result.threads) for result in results]
+        for number, table in enumerate(_tables(study, results, own, others, names, counts, width)):
+            if of and not number:
+                table.title, table.title_justify, table.title_style = of, "left", "bold"
+            yield table
+
+
+def _tables(
+    study: str,
+    results: Sequence[Result],
+    own: Sequence[Sequence[Published]],
+    others: Sequence[Published],
+    names: Sequence[str],
+    counts: Sequence[str],
+    width: int,
+) -> Iterator[Table]:
+    """The table of these metrics; several with a part of the columns each, where the width asks for it."""
     labels = [result.row.label for result in results]
-    papers = [paper for result in results for paper in result.published] + list(others)
+    papers = [*(paper for each in own for paper in each), *others]
     longest = max(map(len, [*labels, *(PAPER + paper.system for paper in papers)]))
     room = width - min(_LABEL, longest) - max(map(len, counts)) - 2
     intervals = _INTERVALS.get(study, ("macro_f1",))
@@ -153,13 +187,11 @@ def _tables(study: str, results: Sequence[Result], others: Sequence[Published], 
     for chunk in fit(cells, room):
         table = plain_table()
         table.add_column("row", overflow="fold")
-        for name in ("n", *(head(name) for name in chunk)):
+        for name in (counts[0], *(head(name) for name in chunk)):
             table.add_column(Text(clean(name)), justify="right", no_wrap=True)
-        for number, result in enumerate(results, 1):
-            table.add_row(
-                Text(clean(labels[number - 1])), counts[number], *(Text(cells[name][number]) for name in chunk)
-            )
-            _add_papers(table, result.published, chunk)
+        for number, label in enumerate(labels, 1):
+            table.add_row(Text(clean(label)), counts[number], *(Text(cells[name][number]) for name in chunk))
+            _add_papers(table, own[number - 1], chunk)
         _add_papers(table, others, chunk)
         yield table
 
@@ -170,12 +202,14 @@ def _add_papers(table: Table, papers: Sequence[Published], names: Sequence[str])
             table.add_row(Text(PAPER + paper.system), "", *(paper_cell(paper, name) for name in names), style="italic")
 
 
-def _columns(study: str, results: Sequence[Result]) -> list[str]:
-    """Metrics in the order of the table, F1 of each class in place of "f1_*"."""
+def _columns(metrics: Sequence[str], results: Sequence[Result]) -> list[str]:
+    """What was measured of these metrics, in their order, with F1 of each class in place of "f1_*"."""
     classes = [name for name in next((r.values for r in results if r.values), {}) if name.startswith("f1_")]
     names = []
-    for name in _COLUMNS.get(study, _AGENT):
+    for name in metrics:
         names += classes if name == "f1_*" else [name]
+    if measured := {name for result in results for name in result.values}:
+        names = [name for name in names if name in measured]
     return [name for name in names if name not in _ZERO or any(result.number(name) > 0 for result in results)]
 
 
@@ -185,47 +219,5 @@ def _cell(result: Result, name: str, intervals: Sequence[str]) -> str:
         return "–"
     if name in intervals:
         return cell(value)
-    return cell(replace(value, low=None, high=None, std=value.std if name == "early_rate" else None))
-
-
-def base_id(study: str, dataset: str, base: RunConfig) -> str:
-    """A short name for what all rows of a study have in common: one that is made again has the same."""
-    common = identity(base)
-    for name in ("when", *_VARIED.get(study, ())):
-        common.pop(name, None)
-    return address({**common, "study": study, "dataset": dataset})
-
-
-def store(study: str, base: RunConfig, results: Sequence[Result]) -> None:
-    """Write the rows to table `studies`, in place of those of the same study made before.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    dataset = results[0].report.runs[0]["dataset"]
-    common = {"study": study, "base_id": base_id(study, dataset, base), "dataset": dataset}
-    common["created"] = datetime.now(UTC)
-    path: Path = base.db
-    with errors(path), connect(path) as connection:
-        connection.execute(SCHEMA)  # a database made by an earlier version gets the table now
-        check_tables(connection, path)
-        connection.begin()
-        connection.execute("DELETE FROM studies WHERE study = ? AND base_id = ?", [study, common["base_id"]])
-        for position, result in enumerate(results, 1):
-            insert_row(connection, "studies", common | {"position": position} | _stored(result))
-        connection.commit()
-
-
-def _stored(result: Result) -> dict[str, Any]:
-    def part(name: str, what: str = "value") -> float | None:
-        value = result.number(name, what)
-        return None if math.isnan(value) else value
-
-    row = result.row
-    found: dict[str, Any] = {"row": row.label, "system": row.system, "x": row.x, "checkpoint": row.checkpoint}
-    found |= {"config_id": result.report.runs[0]["config_id"], "seeds": len(result.threads)}
-    found["n"] = result.values["macro_f1"].n if result.values else 0
-    for name in ("macro_f1", "accuracy", "early_rate"):
-        found |= {name: part(name)} | {f"{name}_{what}": part(name, what) for what in ("std", "low", "high")}
-    found["f1"] = {name.removeprefix("f1_"): value.value for name, value in result.values.items() if name[:3] == "f1_"}
-    return found | {name: part(name) for name in ("abstained", "failed", "calls_per_thread", "tokens_per_thread")}
+    deviates = name == "early_rate" or name in jsdrv_table.DEVIATE
+    return cell(replace(value, low=None, high=None, std=value.std if deviates else None))

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread
-from eval import debate_view, read
+from eval import annotation_view, debate_view, read
 from eval.attacks import attack_named
 from eval.report import clean, line, order
 
@@ -35,6 +35,8 @@ class ThreadView:
     """Rows of `predictions` with the seed of their run, of every run given."""
     calls: list[Row]
     """Rows of `calls`, cached ones with the request and reply of the call that they repeat."""
+    annotations: list[Row] = field(default_factory=list)
+    """Rows of `annotations`."""
 
 
 def collect(connection: duckdb.DuckDBPyConnection, runs: Sequence[Row], thread_id: str) -> ThreadView:
@@ -57,7 +59,8 @@ def collect(connection: duckdb.DuckDBPyConnection, runs: Sequence[Row], thread_i
         SELECT used.* EXCLUDE (request, reply), coalesce(used.request, made.request) AS request,
                coalesce(used.reply, made.reply) AS reply
         FROM used LEFT JOIN made USING (key) ORDER BY created"""
-    return ThreadView(run, verdicts, read.rows(connection, query, [run["run_id"], thread_id]))
+    calls = read.rows(connection, query, [run["run_id"], thread_id])
+    return ThreadView(run, verdicts, calls, annotation_view.collect(connection, run["run_id"], thread_id))
 
 
 def show(view: ThreadView, data_dir: Path | None, console: Console, *, every_call: bool = False) -> None:
@@ -75,15 +78,20 @@ def show(view: ThreadView, data_dir: Path | None, console: Console, *, every_cal
     own = [row for row in view.verdicts if row["run_id"] == view.run["run_id"]]
     debated = [row for row in own if row.get("debate")]
     marks = debate_view.marks([row["debate"] for row in debated])
+    stances = annotation_view.of_last(view.annotations, [row["checkpoint"] for row in own])
     thread = None
     try:
-        thread = _find(view.run, data_dir, first["thread_id"])
+        thread = find(view.run, data_dir, first["thread_id"])
     except UsageError as error:
         console.print(Text(f"its posts cannot be shown: {line(error)}", style="yellow"))
         if marks:
             console.print(debate_view.marks_alone(marks))
+        if stances:
+            console.print(annotation_view.alone(stances))
     else:
-        console.print(_posts(thread, own, marks))
+        console.print(_posts(thread, own, marks, stances))
+    if stances:
+        console.print(Text(annotation_view.summary(stances), style="dim"))
     for row in debated:
         console.print(debate_view.show(row["debate"], thread, _at(row)))
     console.print(_verdicts(view.verdicts))
@@ -100,7 +108,12 @@ def show(view: ThreadView, data_dir: Path | None, console: Console, *, every_cal
         console.print(_call(number, call))
 
 
-def _find(run: Row, data_dir: Path | None, thread_id: str) -> ClaimThread:
+def find(run: Row, data_dir: Path | None, thread_id: str) -> ClaimThread:
+    """A run's thread as it was judged, read again from its corpus.
+
+    Raises:
+        UsageError: the corpus is not here, or has changed.
+    """
     from corpora.catalog import load
 
     config = run["config"] or {}
@@ -113,18 +126,20 @@ def _find(run: Row, data_dir: Path | None, thread_id: str) -> ClaimThread:
     raise UsageError(f"{name} no longer has this thread; its files have changed since")
 
 
-def _posts(thread: ClaimThread, verdicts: Sequence[Row], marks: Mapping[str, Sequence[str]]) -> Table:
+def _posts(
+    thread: ClaimThread, verdicts: Sequence[Row], marks: Mapping[str, Sequence[str]], stances: Mapping[str, Row]
+) -> Table:
     stops: dict[int, list[str]] = {}
     for row in verdicts:
         if row["stop_index"]:
             stops.setdefault(row["stop_index"], []).append(f"stopped here{_at(row)}: {_given(row)}")
-    heads = debate_view.HEADS if marks else ()
+    heads = debate_view.HEADS if marks else annotation_view.HEADS if stances else ()
     grid = Table.grid(padding=(0, 1, 0, 0))
     for _ in ("number", "time", *heads):
         grid.add_column(justify="right", style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     if heads:
-        where = next(_at(row) for row in reversed(verdicts) if row.get("debate"))
+        where = next((_at(row) for row in reversed(verdicts) if row.get("debate")), "")
         grid.add_row("", "", *heads, Text(line(f"side{where}") if where else "", style="dim"))
     none = ("",) * len(heads)
     depth: dict[str, int] = {}
@@ -132,14 +147,18 @@ def _posts(thread: ClaimThread, verdicts: Sequence[Row], marks: Mapping[str, Seq
         depth[post.id] = 0 if number == 1 else depth.get(post.parent or "", 0) + 1
         text = Text.assemble((line(post.author), "bold"), " ", clean(post.text))
         level = min(depth[post.id], _DEEPEST)
-        marked = marks.get(post.id, none)
-        grid.add_row(str(number), _clock(post.seconds), *marked, Padding(text, (0, 0, 0, 2 * level)))
+        told = stances.get(post.id)
+        marked = marks.get(post.id, none) if marks else annotation_view.marks(told) if stances else ()
+        indent = (0, 0, 0, 2 * level)
+        grid.add_row(str(number), clock_of(post.seconds), *marked, Padding(text, indent))
+        if not marks and (why := annotation_view.why(told)):
+            grid.add_row("", "", *none, Padding(why, indent))
         for stop in stops.get(number, []):
             grid.add_row("", "", *none, Text(f"── {line(stop)} ──", style="bold cyan"))
     return grid
 
 
-def _clock(seconds: float | None) -> str:
+def clock_of(seconds: float | None) -> str:
     """Time since the source post: 0:42, 3:05:00, 2d 4:00:00."""
     if seconds is None:
         return ""

@@ -12,11 +12,27 @@ from pydantic import Field
 from agents.verdict import StopPolicy, Verifier
 from corpora.errors import UsageError
 from corpora.labels import LABEL_SETS, LabelSet
-from graphs.methods import HOW, check_policy, checkpoints, known, learns, open_policy
+from graphs.methods import (
+    check_policy,
+    check_verifier,
+    checkpoints,
+    how_of,
+    known,
+    learns,
+    learns_from_shots,
+    open_policy,
+    open_verifier,
+)
 from graphs.parts import Parts
 
 if TYPE_CHECKING:
     from agents.models import Model
+
+
+ONCE_FOR_EARD = (
+    "when eard is taught by a verifier that has not seen the shots, and JSDRV learns from just these: train its "
+    "networks once, and name their folder, as in how jsdrv:DIR"
+)
 
 
 @dataclass(frozen=True)
@@ -37,11 +53,16 @@ class Context:
             description="Stop policy: first-post, all-posts, posts:N, hours:H, confidence:T, eard, eard:DIR, ced, ..."
         ),
     ] = "all-posts"
-    how: Annotated[str, Field(description="Verifier: encoder, direct, vanilla, s2mad, ...")] = "encoder"
+    how: Annotated[str, Field(description="Verifier: encoder, direct, vanilla, s2mad, jsdrv, jsdrv:DIR, ...")] = (
+        "encoder"
+    )
     model: Annotated[
         str | None,
         Field(description="Chat model of direct, vanilla and s2mad: openai:NAME, hf:PATH-OR-NAME, scripted:FILE"),
     ] = None
+    network: Annotated[
+        str, Field(description="What how jsdrv trains if it is not there: encoder, hf:PATH-OR-NAME or openai:NAME")
+    ] = "encoder"
     base_url: Annotated[str | None, Field(description="Address of an OpenAI-compatible server")] = None
     labels: Annotated[str, Field(description="Label set: rumor/non-rumor, false/non-rumor, false/true, veracity")] = (
         "rumor/non-rumor"
@@ -69,7 +90,7 @@ def _open_once(context: Context) -> Method:
 
 @lru_cache(maxsize=8)
 def _open(context: Context) -> Method:
-    how, when = HOW[known(context.how, HOW, "how")], check_policy(context.when, context.how)
+    how, when = check_verifier(context.how), check_policy(context.when, context.how)
     if len(checkpoints(context.when)) > 1:
         raise UsageError(f"when {context.when}: a graph stops once; lists of checkpoints are for eval.run")
     label_set = LABEL_SETS[known(context.labels, LABEL_SETS, "labels")]
@@ -78,16 +99,19 @@ def _open(context: Context) -> Method:
     from agents.call_log import CallLog
 
     parts = Parts(label_set, context.seed, (), CallLog(), _models(context), how=context.how)
+    parts = replace(parts, network=context.network, base_url=context.base_url)
     if how.reads_vectors or when.reads_vectors:
         from agents.encoder import Encoder
         from corpora.locate import cache_dir
 
         parts = replace(parts, encoder=Encoder(cache=cache_dir(os.environ)))
-    if how.reads_vectors or learns(context.when) or context.when.startswith("random"):
+    if learns_from_shots(context.how) or learns(context.when) or context.when.startswith("random"):
         parts = replace(parts, **_training_threads(context, label_set))
+    if context.how == "jsdrv":
+        _train_networks(context, parts)
     if context.when == "eard":
         _train(context, parts)
-    return Method(open_policy(context.when, parts), how.open(parts))
+    return Method(open_policy(context.when, parts), open_verifier(parts))
 
 
 def _training_threads(context: Context, label_set: LabelSet) -> dict[str, Any]:
@@ -97,18 +121,28 @@ def _training_threads(context: Context, label_set: LabelSet) -> dict[str, Any]:
     from corpora.splits import few_shot
 
     threads = [thread for thread in load(context.train_on, environ=os.environ).threads if label_set.of(thread)]
-    pool = 100 if learns(context.when) else 0
+    pool = 100 if learns(context.when) else len(threads) if context.how == "jsdrv" else 0
     (fold,) = few_shot(threads, label_set.of, shots=context.shots, pool=pool, rng=np.random.default_rng(context.seed))
     return {"shots": fold.shots, "pool": fold.pool}
 
 
 def _models(context: Context) -> "dict[str, Model]":
-    if not HOW[context.how].asks_model or context.model is None:
+    how = how_of(context.how)
+    if not how.asks_model or context.model is None:
         return {}
     from agents.models import ModelSettings, open_model
 
-    temperature = HOW[context.how].temperature
-    return {"": open_model(ModelSettings(context.model, base_url=context.base_url, temperature=temperature))}
+    return {"": open_model(ModelSettings(context.model, base_url=context.base_url, temperature=how.temperature))}
+
+
+def _train_networks(context: Context, parts: Parts) -> None:
+    """Train JSDRV's networks if they are not there: minutes, once."""
+    from graphs import jsdrv_networks
+
+    if context.when == "eard":
+        raise UsageError(ONCE_FOR_EARD)
+    if jsdrv_networks.missing(parts):
+        jsdrv_networks.train(parts, None)
 
 
 def _train(context: Context, parts: Parts) -> None:

@@ -5,6 +5,7 @@ import os
 import threading
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -14,6 +15,7 @@ from agents.debate.scoring import StanceScorer
 from agents.debate.settings import DebateSettings
 from corpora.errors import UsageError
 from corpora.labels import LABEL_SETS
+from graphs.hows import is_scorer, known
 from graphs.parts import Parts
 
 
@@ -26,7 +28,10 @@ class DebateContext:
         Field(description="Who speaks in every role that names none: openai:NAME, hf:PATH-OR-NAME, scripted:FILE"),
     ] = None
     scorer_model: Annotated[
-        str | None, Field(description="Who scores comments: a chat model, or encoder for a stance classifier")
+        str | None,
+        Field(
+            description="Who scores comments: a chat model, encoder for a stance classifier, or jsdrv:DIR for JSDRV's"
+        ),
     ] = None
     debater_model: Annotated[str | None, Field(description="Who argues")] = None
     judge_model: Annotated[str | None, Field(description="Who judges where the debaters disagree")] = None
@@ -71,6 +76,10 @@ def make_debate(parts: Parts) -> Debate:
 
         assert parts.encoder is not None
         scorer = stance_scorer(parts.encoder, parts.stance_threads)
+    elif parts.debate.scorer:
+        from graphs.jsdrv_networks import scorer_of
+
+        scorer = scorer_of(Path(parts.debate.scorer.partition(":")[2]), parts)
     models = {role: parts.model(role) for role in ("scorer", "debater", "judge")}
     return Debate(
         parts.log, models, parts.prompts, parts.label_set, parts.debate, seed=parts.seed, stance_scorer=scorer
@@ -91,27 +100,30 @@ def _open(context: DebateContext) -> Debate:
         raise UsageError("a debate asks a chat model: set model, such as openai:gpt-4o-mini")
     from agents.call_log import CallLog
     from agents.models import ModelSettings, open_model
-    from graphs.methods import known
 
     names = {"": context.model, "scorer": context.scorer_model}
     names |= {"debater": context.debater_model, "judge": context.judge_model}
     for role, name in names.items():
-        if name == "encoder" and role != "scorer":
+        if name and is_scorer(name) and role != "scorer":
             field = f"{role}_model" if role else "model"
-            raise UsageError(f"{field} encoder: only scorer_model may be; name a chat model")
+            raise UsageError(f"{field} {name}: only scorer_model may be; name a chat model")
     models = {
         role: open_model(ModelSettings(name, base_url=context.base_url, temperature=context.temperature))
         for role, name in names.items()
-        if name and name != "encoder"
+        if name and not is_scorer(name)
     }
     given = {field.name: getattr(context, field.name) for field in fields(DebateSettings) if field.name != "scorer"}
-    settings = DebateSettings(**given, scorer="encoder" if context.scorer_model == "encoder" else "")
+    scorer = context.scorer_model if context.scorer_model and is_scorer(context.scorer_model) else ""
+    settings = DebateSettings(**given, scorer=scorer)
     labels = LABEL_SETS[known(context.labels, LABEL_SETS, "labels")]
     parts = Parts(labels, context.seed, (), CallLog(), models, debate=settings)
     if settings.scorer:
         from agents.encoder import Encoder
         from corpora.locate import cache_dir
+
+        parts = replace(parts, encoder=Encoder(cache=cache_dir(os.environ)))
+    if settings.scorer == "encoder":
         from graphs.stances import stance_corpora
 
-        parts = replace(parts, encoder=Encoder(cache=cache_dir(os.environ)), stance_threads=stance_corpora(os.environ))
+        parts = replace(parts, stance_threads=stance_corpora(os.environ))
     return make_debate(parts)

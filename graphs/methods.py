@@ -1,20 +1,38 @@
-"""The one table of names: every *when*, every *how*, and the published methods that are pairs of them.
+"""The tables of names: every *when*, every *how* (graphs/hows.py), and the published methods that are pairs of them.
 
-Adding one is a file in `agents/stopping/` or `agents/verifiers/` (or `graphs/`, if it is a machine) and a line here.
-What a name needs is imported when it is opened, so that listing names costs nothing.
+Adding one is a file in `agents/stopping/` or `agents/verifiers/` (or `graphs/`, if it is a machine) and a line here or
+there. What a name needs is imported when it is opened, so that listing names costs nothing.
 """
 
-import difflib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from agents.stopping.fixed import Confident, after_hours, after_posts
-from agents.verdict import StopPolicy, Verifier
+from agents.verdict import StopPolicy
 from corpora.errors import UsageError
 from graphs import verifiers
+from graphs.hows import HOW, How, check_verifier, how_of, known, learns_from_shots, open_verifier
 from graphs.parts import Parts
+
+__all__ = [
+    "HOW",
+    "METHODS",
+    "WHEN",
+    "How",
+    "Pair",
+    "When",
+    "check_policy",
+    "check_verifier",
+    "checkpoints",
+    "how_of",
+    "known",
+    "learns",
+    "learns_from_shots",
+    "open_policy",
+    "open_verifier",
+]
 
 
 @dataclass(frozen=True)
@@ -27,6 +45,8 @@ class Pair:
     about: str
     split: str = "few-shot"
     """How its paper divides a corpus (see eval.config.SPLITS)."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Other options of eval.run as its paper has them; the command line's and the file's go before them."""
 
 
 METHODS = {
@@ -39,75 +59,17 @@ METHODS = {
     "heard": Pair("heard", "heard", "neural Hawkes process: stop where predictions are stable (EARD, Table 1)"),
     "vanilla": Pair("all-posts", "vanilla", "one question on 40 random comments (S2MAD, Table 1)", "all"),
     "s2mad": Pair("all-posts", "s2mad", "comments separated by stance, two debaters and a judge (S2MAD)", "all"),
-}
-
-
-@dataclass(frozen=True)
-class How:
-    """A verifier's entry in the table."""
-
-    open: Callable[[Parts], Verifier]
-    about: str
-    asks_model: bool = True
-    """Whether it calls a chat model."""
-    reads_vectors: bool = False
-    """Whether it needs the sentence encoder, and labelled shots to fit on."""
-    prompts: tuple[str, ...] = ()
-    """Names of the prompts it shows."""
-    temperature: float = 0.0
-    """What its paper asks models with."""
-    gives_probabilities: bool = True
-    """Whether its verdicts may have label probabilities (a chat model's depend on what it tells)."""
-
-
-HOW = {
-    "encoder": How(
-        verifiers.encoder, "MiniLM vectors + logistic regression on the shots", asks_model=False, reads_vectors=True
-    ),
-    "direct": How(verifiers.direct, "one Yes/No question on the posts read (EARD)", prompts=("direct",)),
-    **{
-        name: How(
-            partial(verifiers.own, name), f"{name.upper()}'s own classifier (GRU)", asks_model=False, reads_vectors=True
-        )
-        for name in ("ced", "erd", "heard")
-    },
-    "vanilla": How(
-        verifiers.vanilla, "one Fake/Real question on 40 random comments (S2MAD)", prompts=("vanilla",), temperature=0.2
-    ),
-    "s2mad": How(
-        verifiers.s2mad,
-        "two debaters with opposing comments, and a judge (S2MAD)",
-        prompts=(
-            "score",
-            "score-batch",
-            "score-quote",
-            "subjectivity",
-            "opinion-subjective",
-            "opinion-non-subjective",
-            "debate",
-            "judge",
-        ),
-        temperature=0.2,
-        gives_probabilities=False,
-    ),
-    "self-consistency": How(
-        partial(verifiers.control, "self-consistency"),
-        "the vote of several samples of direct: a control of S2MAD",
-        prompts=("direct",),
-        temperature=0.7,
-    ),
-    "self-correction": How(
-        partial(verifiers.control, "self-correction"),
-        "direct, told to find its own mistakes: a control of S2MAD",
-        prompts=("direct", "correct"),
-        temperature=0.2,
-        gives_probabilities=False,
+    "jsdrv": Pair(
+        "all-posts",
+        "jsdrv",
+        "stances and veracity, learned together from few labelled claims (JSDRV)",
+        options={"task": "joint", "labels": "veracity", "seeds_share": 0.5, "holdout": 0.2},
     ),
 }
 
 
 def _confidence(argument: str, parts: Parts) -> StopPolicy:
-    return Confident(HOW[parts.how].open(parts), _share(argument, "confidence"))
+    return Confident(open_verifier(parts), _share(argument, "confidence"))
 
 
 def _eard(argument: str, parts: Parts) -> StopPolicy:
@@ -128,7 +90,7 @@ def _random(argument: str, parts: Parts) -> StopPolicy:
 def _oracle(_: str, parts: Parts) -> StopPolicy:
     from agents.stopping.audits import Oracle
 
-    return Oracle(HOW[parts.how].open(parts), parts.answers)
+    return Oracle(open_verifier(parts), parts.answers)
 
 
 def _share(argument: str, name: str) -> float:
@@ -233,7 +195,7 @@ def check_policy(when: str, how: str | None = None) -> When:
         want = f"{name}:{wanted}" if wanted else name
         raise UsageError(f"--when {when}: want {want}")
     entry.check(argument)
-    if name == "confidence" and how and not HOW[how].gives_probabilities:
+    if name == "confidence" and how and not how_of(how).gives_probabilities:
         raise UsageError(f"--when {when} waits for a label's probability, and {how} gives none: use --when posts:N")
     return entry
 
@@ -251,17 +213,3 @@ def open_policy(when: str, parts: Parts) -> StopPolicy:
         UsageError: no such policy, not such an argument, or what it needs is not there.
     """
     return check_policy(when).open(when.partition(":")[2], parts)
-
-
-def known(name: str, table: Iterable[str], what: str) -> str:
-    """The name itself, if the table has it.
-
-    Raises:
-        UsageError: it has not; the nearest name is suggested.
-    """
-    names = sorted(table)
-    if name in names:
-        return name
-    near = difflib.get_close_matches(name, names, 1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise UsageError(f"{what} {name} is unknown; {hint}There are: {', '.join(names)}")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agents.call_log import CallLog
     from agents.encoder import Encoder
     from agents.models import Model
+    from training.jsdrv.settings import JsdrvSettings
     from training.recurrent import Baseline
     from training.settings import Settings
 
@@ -32,7 +33,7 @@ class Parts:
     prompts: Path | None = None
     samples: int = 1
     how: str = "encoder"
-    """Name of the verifier, for stop policies that ask it."""
+    """Name of the verifier, with what stands after its colon."""
     pool: Sequence[ClaimThread] = ()
     """Unlabelled threads to learn from."""
     stopper: "Settings | None" = None
@@ -41,12 +42,35 @@ class Parts:
     """How S2MAD debates."""
     stance_threads: Sequence[ClaimThread] = ()
     """Threads with stance labels, none of them tested, for a scorer that learns."""
+    network: str = "encoder"
+    """What JSDRV's networks are: "encoder", hf:PATH-OR-NAME or openai:NAME."""
+    base_url: str | None = None
+    """Where they answer, if that is a server."""
+    jsdrv: "JsdrvSettings | None" = None
+    """What they are trained with; None for the defaults."""
+    examples: int = 0
+    """Shots that a prompt for stances and veracity shows."""
+    classes: Sequence[str] = ()
+    """Those of the label set's classes that the tested corpus has; empty for all of them."""
+    tested: Sequence[ClaimThread] = ()
+    """Threads that nothing may learn from."""
+    data_dir: Path | None = None
+    """Where corpora lie that networks are pre-trained on."""
     token_budget: int | None = None
     """Tokens a thread that a control may spend; None for its own default."""
     answers: Mapping[str, str] = field(default_factory=dict)
     """Thread id -> true label, for the oracle and nobody else."""
     trained: "dict[str, Baseline]" = field(default_factory=dict)
     """Baselines that were trained for these parts: their stop policy and their verifier are one network."""
+
+    @property
+    def task(self) -> LabelSet:
+        """The label set without classes that the tested corpus has not: SemEval-8 has no N."""
+        kept = {veracity: label for veracity, label in self.label_set.from_veracity.items() if label in self.classes}
+        if not self.classes or not kept:
+            return self.label_set
+        labels = tuple(label for label in self.label_set.labels if label in self.classes)
+        return replace(self.label_set, labels=labels, from_veracity=kept)
 
     @property
     def labels(self) -> list[str]:

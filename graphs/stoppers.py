@@ -22,7 +22,8 @@ from agents.stopping.steady import NUMBERS, Steady, features
 from agents.verdict import StopPolicy, Verdict, Verifier
 from corpora.locate import cache_dir
 from corpora.thread import ClaimThread
-from graphs.methods import HOW
+from graphs import saved_networks
+from graphs.hows import how_of, learns_from_shots, open_verifier
 from graphs.parts import Parts
 from training import task
 from training.prefix_labels import Labels, label_threads, out_of_fold
@@ -93,16 +94,16 @@ async def label_shots(
         progress: Told how many shots are labelled.
         failures: Takes a line for each prefix of which the model could not be asked.
     """
-    how, settings, found = HOW[parts.how], _settings(parts), Judged({}, {})
+    settings, found = _settings(parts), Judged({}, {})
     longest = settings.max_posts or None
     asked = partial(
         label_threads, models=parts.models.values(), concurrency=concurrency, max_posts=longest, failures=failures
     )
-    verifier = found.recording(how.open(parts))
-    if how.reads_vectors:
+    verifier = found.recording(open_verifier(parts))
+    if learns_from_shots(parts.how):
 
         def fit(shots: Sequence[ClaimThread], _: Sequence[str]) -> Any:
-            return found.recording(how.open(parts.learning_from(shots)))
+            return found.recording(open_verifier(parts.learning_from(shots)))
 
         found.labels |= await out_of_fold(
             fit, parts.shots, parts.labels, seed=parts.seed, max_posts=longest, progress=progress
@@ -143,7 +144,7 @@ def policy(place: Path, parts: Parts) -> StopPolicy:
     """
     assert parts.encoder is not None
     if read_about(place).get("state") == "verdicts":
-        return Steady(read_network(place), HOW[parts.how].open(parts))
+        return Steady(read_network(place), open_verifier(parts))
     return learned(place, parts.encoder)
 
 
@@ -175,13 +176,20 @@ def _verifier(parts: Parts) -> dict[str, Any]:
         "models": {role: [model.name, model.endpoint, model.parameters] for role, model in parts.models.items()},
         "prompts": {
             f"{name}.{language}": prompts.load(name, language, parts.prompts).sha256
-            for name in HOW[parts.how].prompts
+            for name in how_of(parts.how).prompts
             for language in languages
         },
         # only where it is used: the agents of other verifiers keep their addresses
         **({"debate": asdict(parts.debate), "stances": _digest(stances, [""] * len(stances))} if debates else {}),
         **({} if parts.token_budget is None else {"token_budget": parts.token_budget}),
+        **({"networks": networks} if (networks := _networks(parts)) else {}),
     }
+
+
+def _networks(parts: Parts) -> dict[str, str]:
+    """Content of the trained networks that a verifier is, or asks for scores: name -> address."""
+    named = (each for each in (parts.how, parts.debate.scorer) if each.startswith("jsdrv:"))
+    return {each: saved_networks.digest(Path(each.partition(":")[2])) for each in named}
 
 
 def _digest(threads: Sequence[ClaimThread], labels: Sequence[str]) -> str:

@@ -77,3 +77,35 @@ def control(name: str, parts: Parts) -> Verifier:
     open_ = controls.self_consistency if name == "self-consistency" else controls.self_correction
     model = parts.model("detector")
     return open_(parts.log, model, parts.prompts, parts.label_set, seed=parts.seed, token_budget=parts.token_budget)
+
+
+def jsdrv(parts: Parts) -> Verifier:
+    """JSDRV's networks: those that learned from these parts, or a folder's."""
+    from graphs import jsdrv_verifier
+
+    return jsdrv_verifier.jsdrv(parts.how.partition(":")[2], parts)
+
+
+def prompted(parts: Parts, *, multi: bool) -> Verifier:
+    """A chat model that is asked for stances and veracity: one by one, or all in one answer."""
+    from agents.verifiers import prompted as module
+
+    assert parts.log is not None
+    return module.prompted(
+        parts.log,
+        parts.model("detector"),
+        parts.prompts,
+        parts.task,
+        multi=multi,
+        shots=parts.shots,
+        examples=parts.examples,
+        seed=parts.seed,
+        samples=parts.samples,
+    )
+
+
+def majority(parts: Parts) -> Verifier:
+    """What is right most often, whatever the posts say."""
+    from agents.verifiers import majority as module
+
+    return module.majority([label for label in parts.labels if label in parts.task.labels], parts.task)

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from agents.models import Model, ModelSettings
-from eval import debate_studies, opening, published, report, study_table
+from eval import comparable, debate_studies, opening, published, study_table
 from eval.config import RunConfig
 from eval.study import main
 from tests.debate_script import Speaker, write_debates
@@ -47,9 +47,9 @@ def arguments(tmp_path: Path) -> list[str]:
 @pytest.fixture
 def the_papers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The corpus passes for the paper's."""
-    for module in (report, study_table):
+    for module in (comparable, study_table):
         monkeypatch.setattr(module, "is_published", lambda _: True)
-    for module, name in ((report, "published"), (study_table, "graph_networks")):
+    for module, name in ((comparable, "published"), (study_table, "graph_networks")):
         asked = getattr(published, name)
         monkeypatch.setattr(module, name, lambda dataset, *rest, asked=asked: asked(dataset.partition(":")[2], *rest))
 

@@ -92,7 +92,19 @@ def test_torch_is_pinned_and_every_dependency_has_a_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["eval.run", "eval.ls", "eval.show", "eval.compare", "eval.study", "eval.attacks", "corpora"]
+    "module",
+    [
+        "eval.run",
+        "eval.ls",
+        "eval.show",
+        "eval.compare",
+        "eval.study",
+        "eval.attacks",
+        "eval.case",
+        "eval.kept",
+        "corpora",
+        "graphs.annotate_select_finetune",
+    ],
 )
 def test_help_has_examples_and_loads_nothing_heavy(module: str) -> None:
     code = (

@@ -122,9 +122,10 @@ def test_stored_row() -> None:
     }
 
 
-def test_labels_of_another_task_are_refused() -> None:
-    with pytest.raises(ValueError, match="thread t0: rumor or T is not of"):
+def test_gold_labels_of_another_task_are_refused_and_given_ones_wrong() -> None:
+    with pytest.raises(ValueError, match="thread t0: rumor is not of"):
         measured(rows([("rumor", "T")]))
+    assert measured(rows([("T", "rumor"), ("T", "T")]))["accuracy"].value == 0.5
 
 
 def test_cells_line_runs_up_by_thread() -> None:

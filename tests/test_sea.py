@@ -50,7 +50,7 @@ class Planned:
 
 
 def judged(verifier: Planned, *stops: int, sea: bool = True) -> Rows:
-    plan: Any = SimpleNamespace(config=SimpleNamespace(sea=sea), label_set=LABEL_SETS["rumor/non-rumor"])
+    plan: Any = SimpleNamespace(config=SimpleNamespace(sea=sea, task=None), label_set=LABEL_SETS["rumor/non-rumor"])
     methods = [(f"posts:{stop}" if len(stops) > 1 else None, Method(AfterPosts(stop), verifier)) for stop in stops]
     whole = thread(len(verifier.labels))
     return asyncio.run(judge(plan, Job(whole, Fold("all", [], [], [whole]), methods)))

@@ -51,8 +51,8 @@ def python(code: str, *arguments: object) -> subprocess.Popen[str]:
     )
 
 
-def test_schema_has_the_six_tables() -> None:
-    assert set(columns()) == {"runs", "predictions", "steps", "calls", "metrics", "studies"}
+def test_schema_has_the_seven_tables() -> None:
+    assert set(columns()) == {"runs", "predictions", "annotations", "steps", "calls", "metrics", "studies"}
 
 
 def test_rows_arrive_with_their_values(db: Path) -> None:

@@ -147,19 +147,27 @@ def read_settings(words: Iterable[str]) -> Settings:
             raise UsageError(
                 f"stopper setting {word}: want NAME=VALUE with a name of {', '.join(kinds)}; or {', '.join(PRESETS)}"
             )
-        values[name] = _value(kinds[name], text, word)
+        values[name] = value_of(kinds[name], text, f"stopper setting {word}")
     return Settings(**values)
 
 
-def _value(kind: type, text: str, word: str) -> Any:
+def value_of(kind: type, text: str, what: str) -> Any:
+    """A setting's value from a command line.
+
+    Args:
+        kind: bool, int, float or str.
+        text: What stands after "=".
+        what: How an error begins.
+
+    Raises:
+        UsageError: the text is no such value.
+    """
     if kind is bool:
         if text.lower() not in ("true", "false", "1", "0", "yes", "no"):
-            raise UsageError(f"stopper setting {word}: want true or false")
+            raise UsageError(f"{what}: want true or false")
         return text.lower() in ("true", "1", "yes")
     try:
         # 2e5 steps is a whole number too
         return int(float(text)) if kind is int and float(text) == int(float(text)) else kind(text)
     except (ValueError, OverflowError):
-        raise UsageError(
-            f"stopper setting {word}: {text} is not a {'whole number' if kind is int else 'number'}"
-        ) from None
+        raise UsageError(f"{what}: {text} is not a {'whole number' if kind is int else 'number'}") from None

@@ -1,0 +1,1 @@
+"""JSDRV's two networks: stance detection (SD) and rumor verification (RV)."""

@@ -1,0 +1,1 @@
+"""How JSDRV learns: pre-selection, selector, rewards, and the fine-tuning of both networks."""

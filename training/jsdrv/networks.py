@@ -1,0 +1,88 @@
+"""The networks by name: which kinds there are, and who opens them."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agents.jsdrv.annotation import Trainable
+from corpora.errors import UsageError
+from corpora.locate import cache_dir
+from training.jsdrv.settings import JsdrvSettings
+
+if TYPE_CHECKING:
+    from agents.encoder import Encoder
+
+KINDS = ("encoder", "encoder:PATH-OR-NAME", "hf:PATH-OR-NAME", "openai:NAME", "scripted:FILE")
+
+Opener = Callable[[Path | None, int], Trainable]
+"""Opens networks from the folder that `Trainable.save` wrote, or new ones from None; the number seeds their chance."""
+
+
+def check_kind(kind: str) -> str:
+    """The same name, if there may be such networks.
+
+    Raises:
+        UsageError: there are none.
+    """
+    provider, _, rest = kind.partition(":")
+    if kind != "encoder" and (provider not in ("encoder", "hf", "openai", "scripted") or not rest):
+        raise UsageError(f"there are no networks {kind}: choose of {', '.join(KINDS)}")
+    return kind
+
+
+def open_networks(
+    kind: str,
+    folder: Path | None = None,
+    *,
+    seed: int,
+    log: Any = None,
+    base_url: str | None = None,
+    prompts: Path | None = None,
+    encoder: "Encoder | None" = None,
+    settings: JsdrvSettings | None = None,
+) -> Trainable:
+    """Open SD and RV.
+
+    Args:
+        kind: One of KINDS.
+        folder: What `save` wrote; None for networks that have learned nothing yet.
+        seed: Of all chance in their training.
+        log: The call log of a chat model; None for one of its own.
+        base_url: Address of an OpenAI-compatible server.
+        prompts: Prompt files that replace ours by name.
+        encoder: Gives the encoder networks their sentence vectors; None for one that remembers none on disk.
+        settings: Say how a local model is fine-tuned; None where it shall not be.
+
+    Raises:
+        UsageError: there is no such kind, or the folder does not hold it.
+    """
+    provider, _, rest = check_kind(kind).partition(":")
+    if provider == "encoder":
+        from agents.encoder import EMBEDDED
+        from training.jsdrv.encoder_training import EncoderTrainer
+
+        stem, pretrained = f"hf:{rest}" if rest else EMBEDDED, cache_dir(os.environ) / "jsdrv-pretrained"
+        return EncoderTrainer(seed=seed, folder=folder, stem=stem, encoder=encoder, cache=pretrained)
+    from training.jsdrv.chat_training import ChatTrainer
+    from training.jsdrv.lora import LoraSettings
+
+    # without settings of a training, those that the folder was trained with
+    lora = LoraSettings(epochs=settings.lora_epochs, learning_rate=settings.lora_lr) if settings else None
+    return ChatTrainer(kind, folder=folder, log=log, base_url=base_url, prompts=prompts, seed=seed, settings=lora)
+
+
+def opener(
+    kind: str,
+    *,
+    log: Any = None,
+    base_url: str | None = None,
+    prompts: Path | None = None,
+    encoder: "Encoder | None" = None,
+    settings: JsdrvSettings | None = None,
+) -> Opener:
+    """The same, to be opened again and again: an epoch goes on from what the one before it saved."""
+    check_kind(kind)
+    return lambda folder, seed: open_networks(
+        kind, folder, seed=seed, log=log, base_url=base_url, prompts=prompts, encoder=encoder, settings=settings
+    )
