@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corpora.clean import printable
 from corpora.errors import ArgumentParser, UsageError, one_line_errors
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             thread_id = options.thread
             if thread_id is None:
                 thread_id, why = choose(found)
-                console.print(f"thread {thread_id}: {why}", markup=False, highlight=False, soft_wrap=True)
+                console.print(f"thread {printable(thread_id)}: {why}", markup=False, highlight=False, soft_wrap=True)
             view = thread_view.collect(connection, [run], thread_id)
         if not view.annotations:
             raise UsageError(f"thread {thread_id} has no annotations in run {run['run_id']}")

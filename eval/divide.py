@@ -56,7 +56,7 @@ def eligible(config: RunConfig, corpus: LoadedCorpus, label_set: LabelSet, count
     for thread in corpus.threads:
         # where nothing is drawn by label, and no label scored, a thread need not have one
         if label_set.of(thread) is None and not (
-            config.task == "stance" and (config.split == "all" or config.train_on)
+            config.task == "stance" and (config.split == "all" or config.train_on not in (None, config.dataset))
         ):
             reason = "threads_without_label"
         elif config.task == "stance" and not thread.gold.stances:

@@ -24,6 +24,7 @@ from eval.task_options import CHAT_PROMPTS, chat_network, trained_folders
 from graphs import saved_networks
 from graphs.hows import how_of
 from graphs.stances import found, without
+from training.jsdrv.settings import read_jsdrv
 
 
 @dataclass
@@ -72,9 +73,21 @@ class Plan:
             "prompts": self.prompt_sha256,
             **({"policy": self.policy_sha256} if self.policy_sha256 else {}),
             **({"networks": self.networks_sha256} if self.networks_sha256 else {}),
+            **({"pretrained": self.pretrained} if self.pretrained else {}),
             **({"stances": fingerprint(self.stance_threads)} if self.config.scorer_model == "encoder" else {}),
             **({"attack_sha256": attack_named(self.config.attack).sha256} if self.config.attack else {}),
         }
+
+    @cached_property
+    def pretrained(self) -> dict[str, Any]:
+        """What decides on networks that a run trains, besides the corpora that it names."""
+        if self.config.how != "jsdrv":
+            return {}
+        from graphs.jsdrv_corpora import stances_here
+        from training.jsdrv.cycle import VERSION
+
+        stances = stances_here(read_jsdrv(self.config.jsdrv), self.config.data_dir, os.environ)
+        return {"version": VERSION, "stances": stances}
 
     @cached_property
     def policy_sha256(self) -> str | None:
@@ -142,6 +155,7 @@ class Plan:
             "packages": package_versions(),
             "corpus_counts": {
                 **self.counts,
+                **{f"pretrained_on_{name}": 1 for name in self.pretrained.get("stances", ())},
                 "complete": int(self.corpus.complete),
                 "variant": int(bool(self.corpus.published) and not self.corpus.complete),
             },

@@ -95,7 +95,7 @@ def _system(run: Mapping[str, Any]) -> str:
     changed = [word for word in words if word == "epochs=0" or word.partition("=")[0] in ("ablate", "supervised")]
     if run["how"] != "jsdrv" or changed or config.get("seeds_share") != _SHARE:
         return ""
-    name = "JSDRV-Bert" if config.get("network") in (None, "encoder") else "JSDRV"
+    name = "JSDRV-Bert" if (config.get("network") or "encoder").startswith("encoder") else "JSDRV"
     return f"{name} ({_TRAINED_ON.get(config.get('train_on') or '', '')})"
 
 

@@ -37,7 +37,7 @@ def chat_network(config: "RunConfig") -> str | None:
         from graphs.saved_networks import kind
 
         network = kind(Path(config.how.partition(":")[2]))
-    return None if network in (None, "encoder") else network
+    return None if network is None or network.partition(":")[0] == "encoder" else network
 
 
 def check(config: "RunConfig") -> None:

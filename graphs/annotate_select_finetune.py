@@ -66,9 +66,12 @@ class Output(BaseModel):
 def pretrain(state: Input, runtime: Runtime[TrainingContext]) -> dict[str, Any]:
     """Teach SD from stance corpora and RV from the seeds."""
     cycle = cycle_of(runtime.context)
+    fresh = {"epoch": 0, "streak": 0, "drawn": {}, "kept": {}, "vetoed": [], "ended": None, "best_epoch": None}
+    if cycle.finished:  # there is nothing to add to what was concluded
+        about = validating.read_about(cycle.out)
+        return fresh | {"limit": 0, "scores": about["epochs"], "ended": about["ended"]}
     learning.pretrain(cycle)
     most = cycle.settings.epochs
-    fresh = {"epoch": 0, "streak": 0, "drawn": {}, "kept": {}, "vetoed": [], "ended": None, "best_epoch": None}
     limit = most if state.epochs is None else min(most, state.epochs)
     return fresh | {"limit": limit, "scores": [validating.validate(cycle, 0)]}
 

@@ -143,7 +143,7 @@ def check_verifier(how: str) -> How:
     name, colon, argument = how.partition(":")
     entry = HOW[known(name, HOW, "--how")]
     wanted = entry.argument or ""
-    if bool(argument) != bool(wanted) and not (wanted.startswith("[") and not colon):
+    if (colon and not argument) or (bool(argument) != bool(wanted) and not wanted.startswith("[")):
         raise UsageError(f"--how {how}: want {f'{name}:{wanted}' if wanted else name}")
     entry.check(argument)
     return entry

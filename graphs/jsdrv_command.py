@@ -107,7 +107,8 @@ def _train(given: dict[str, Any], settings: str) -> int:
     best = f"epoch {about['best_epoch']}" if about["best_epoch"] else "pre-training"
     print(f"{ended}Kept: the networks and the selector of {best}, in {cycle.out}")  # noqa: T201
     how = f"jsdrv:{context.out}"
-    print(f"python -m eval.run --dataset {shlex.quote(context.dataset)} --how {shlex.quote(how)}")  # noqa: T201
+    tested = (context.exclude_overlap.split() or ["CORPUS"])[0]  # not what it learned from
+    print(f"python -m eval.run --dataset {shlex.quote(tested)} --split all --task joint --how {shlex.quote(how)}")  # noqa: T201
     return 0
 
 

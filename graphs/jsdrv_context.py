@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from training.jsdrv.cycle import Cycle, Watcher
-from training.jsdrv.networks import opener
+from training.jsdrv.networks import opener, prompts_shown
 from training.jsdrv.settings import read_jsdrv
 
 
@@ -88,7 +88,7 @@ def open_cycle(context: TrainingContext, watcher: Watcher | None = None) -> Cycl
         encoder,
         context.seed,
         stance_examples=claims.stances,
-        about={**claims.about, "network": context.network, "prompts": context.prompts},
+        about={**claims.about, "network": context.network, "prompts": prompts_shown(context.network, prompts)},
         review=context.review,
         watcher=watcher,
     )

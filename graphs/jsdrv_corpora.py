@@ -88,6 +88,12 @@ def read_claims(
     return Claims(seeds, others, stances, about, notes)
 
 
+def stances_here(settings: JsdrvSettings, data_dir: Path | None, environ: Mapping[str, str]) -> list[str]:
+    """The stance corpora that SD is pre-trained on, as far as they are on this machine."""
+    names = sorted(settings.stances.split(","))  # which is the order promised
+    return [name for name in names if whereabouts(name, data_dir=data_dir, environ=environ)]
+
+
 def read_stances(
     settings: JsdrvSettings,
     languages: set[str],

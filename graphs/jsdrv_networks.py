@@ -15,17 +15,18 @@ from typing import Any
 from agents.debate.scoring import StanceScorer
 from agents.encoder import Encoder
 from agents.jsdrv.annotation import Networks
-from corpora.catalog import load, whereabouts
+from corpora.catalog import load
 from corpora.corpus import fingerprint
+from corpora.errors import UsageError
 from corpora.locate import cache_dir
 from corpora.splits import exclude_overlap
 from corpora.thread import ClaimThread
 from graphs import saved_networks
-from graphs.jsdrv_corpora import read_stances
+from graphs.jsdrv_corpora import read_stances, stances_here
 from graphs.jsdrv_training import train as train_in
 from graphs.parts import Parts
 from training.jsdrv.cycle import VERSION, Nobody, Watcher
-from training.jsdrv.networks import open_networks, opener
+from training.jsdrv.networks import open_networks, opener, prompts_shown
 from training.jsdrv.selector import FILE, Embed, Selector
 from training.jsdrv.settings import JsdrvSettings
 
@@ -70,7 +71,7 @@ def train(parts: Parts, progress: Watcher | None = None) -> None:
     )
     train_in(
         networks, parts.shots, parts.pool, folder(parts), settings, _embed(parts), parts.seed, watcher, stances,
-        about={"network": parts.network, "prompts": str(parts.prompts) if parts.prompts else None},
+        about={"network": parts.network, "prompts": prompts_shown(parts.network, parts.prompts)},
     )  # fmt: skip
 
 
@@ -84,9 +85,11 @@ def open_folder(directory: Path, parts: Parts) -> tuple[Networks, Selector | Non
         UsageError: there are none in the folder, or they cannot be opened.
     """
     about = saved_networks.read_about(directory)
-    embed = _embed(parts)
+    embed, kind = _embed(parts), str(about.get("network") or "encoder")
+    if prompts_shown(kind, parts.prompts) != about.get("prompts"):
+        raise UsageError(f"{directory} was trained with other prompts: give --prompts the same")
     networks = open_networks(
-        str(about.get("network") or "encoder"),
+        kind,
         directory / saved_networks.NETWORKS,
         seed=parts.seed,
         log=parts.log,
@@ -134,10 +137,6 @@ def _left_out(parts: Parts) -> list[str]:
     return [thread.id for thread in exclude_overlap(bundled, parts.tested)[1]]
 
 
-def _is_here(name: str, parts: Parts) -> bool:
-    return whereabouts(name, data_dir=parts.data_dir, environ=os.environ) is not None
-
-
 def _origin(parts: Parts) -> dict[str, Any]:
     settings = _settings(parts)
     return {
@@ -145,10 +144,10 @@ def _origin(parts: Parts) -> dict[str, Any]:
         "labelled": fingerprint(list(parts.shots)),
         "unlabelled": fingerprint(list(parts.pool)),
         "stances_left_out": _left_out(parts),
-        "stances": [name for name in settings.stances.split(",") if _is_here(name, parts)],
+        "stances": stances_here(settings, parts.data_dir, os.environ),
         "network": parts.network,
         "base_url": parts.base_url,
-        "prompts": str(parts.prompts) if parts.prompts else None,
+        "prompts": prompts_shown(parts.network, parts.prompts),
         "encoder": _embed(parts).name,
         "seed": parts.seed,
         "settings": _changed(settings),

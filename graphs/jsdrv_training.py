@@ -66,9 +66,17 @@ def train(
 def run(cycle: Cycle, ask: Ask | None = None) -> None:
     """The same for a training that is set up."""
     cycle.own()
-    if cycle.finished:
-        check(cycle.out)
-        return
+    import fcntl
+
+    with (cycle.place / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two commands that want the same networks train them once
+        if cycle.finished:
+            check(cycle.out)
+        else:
+            _run(cycle, ask)
+
+
+def _run(cycle: Cycle, ask: Ask | None) -> None:
     import sqlite3
 
     from langgraph.checkpoint.sqlite import SqliteSaver

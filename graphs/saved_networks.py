@@ -31,8 +31,9 @@ def read_about(folder: Path) -> dict[str, Any]:
         raise UsageError(f"{folder} has no {ABOUT}: their training has not ended; the same command goes on") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{folder / ABOUT}: {error}") from None
-    if not isinstance(about, dict):
-        raise UsageError(f"{folder / ABOUT}: want an object")
+    kinds = {"dimensions": int, "settings": dict, "threads_seen": list}
+    if not isinstance(about, dict) or not all(isinstance(about.get(name), kind) for name, kind in kinds.items()):
+        raise UsageError(f"{folder / ABOUT} is not what a training of JSDRV writes: want {', '.join(kinds)}")
     return about
 
 

@@ -47,7 +47,7 @@ def test_the_command_trains_shows_and_says_how_to_go_on(
     printed = capsys.readouterr()
     assert "18 seeds, 2 claims held out for validation, 20 without a label" in printed.err
     assert "epoch 2; kept" in printed.err and "validation macro-F1" in printed.err
-    assert f"python -m eval.run --dataset jsonl:{fake_networks} --how jsdrv:{out}" in printed.out
+    assert f"python -m eval.run --dataset CORPUS --split all --task joint --how jsdrv:{out}" in printed.out
     assert printed.out.count(" 0.500") >= 2, "the losses of both networks"
     about = check(out)
     assert about["network"] == "encoder" and about["seeds_share"] == 0.5

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from eval.run import main as judge
@@ -82,12 +83,22 @@ def test_an_api_gets_what_was_kept_as_examples(
     assert "F1 Q" in printed
 
 
-def test_the_encoder_works_under_any_stop_policy(
-    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_encoder_works_under_any_stop_policy_and_scores_for_a_debate(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     out = tmp_path / "networks"
     command = ["--dataset", f"jsonl:{corpus}", "--out", str(out), "--set", *SETTINGS, "epochs=1"]
     assert train(command) == 0
     assert "first-post" in scores(corpus, out, capsys, "--when", "first-post")
     rumor = scores(corpus, out, capsys, "--task", "stance", "--labels", "rumor/non-rumor", "--when", "posts:2")
     assert "stances of posts" in rumor
+    command = ["--dataset", f"jsonl:{corpus}", "--method", "s2mad", "--labels", "rumor/non-rumor", "--seeds", "1"]
+    with stub_process([], "--script", "tests.debate_script:reply") as url:
+        model = ["--model", "openai:stub", "--base-url", url, "--scorer-model", f"jsdrv:{out}"]
+        assert judge([*command, *model, "--db", str(tmp_path / "debate.duckdb")]) == 0
+    assert "macro-F1" in capsys.readouterr().out
+    with duckdb.connect(str(tmp_path / "debate.duckdb"), read_only=True) as db:
+        assert not db.execute("SELECT * FROM calls WHERE role = 'scorer'").fetchall(), "SD scores, and no chat model"
+        (debate,) = db.execute("SELECT debate FROM predictions LIMIT 1").fetchone() or ()
+    assert set(json.loads(debate)["scores"]), "every comment has a score"

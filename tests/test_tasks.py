@@ -57,7 +57,8 @@ def trained(tmp_path: Path) -> Path:
     folder = tmp_path / "networks of mine"
     (folder / "networks").mkdir(parents=True)
     (folder / "networks" / "networks.json").write_text('{"kind": "encoder"}')
-    (folder / "about.json").write_text(json.dumps({"threads_seen": ["t1", "t2", "elsewhere"], "network": "encoder"}))
+    about = {"threads_seen": ["t1", "t2", "elsewhere"], "network": "encoder", "dimensions": 384, "settings": {}}
+    (folder / "about.json").write_text(json.dumps(about))
     return folder
 
 
@@ -197,6 +198,10 @@ def test_a_folder_of_networks(corpus: str, trained: Path, tmp_path: Path) -> Non
     (trained / "networks" / "heads.safetensors").write_bytes(b"other weights")
     assert make_plan(config).config_id != before
     (trained / "about.json").write_text('{"network": "openai:gpt-4o"}')
+    with pytest.raises(UsageError, match="is not what a training of JSDRV writes"):
+        make_plan(config)
+    about = {"network": "openai:gpt-4o", "dimensions": 384, "settings": {}, "threads_seen": []}
+    (trained / "about.json").write_text(json.dumps(about))
     assert make_plan(config).model == "openai:gpt-4o" and set(make_plan(config).prompt_sha256) >= {"stance.en"}
     (trained / "about.json").unlink()
     with pytest.raises(UsageError, match="has not ended"):

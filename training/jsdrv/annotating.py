@@ -4,11 +4,12 @@ RV is asked here with all annotated posts of the claim. What the selector makes 
 (training/jsdrv/selecting.py); both are kept, so that one can tell what the selection changed.
 """
 
-import asyncio
 from typing import Any
 
 from agents.jsdrv.annotation import Annotation, Kept, Networks
 from agents.models import ModelError
+from agents.together import together
+from corpora.clean import printable
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread
 from training.jsdrv import preselection
@@ -54,7 +55,7 @@ def annotate(cycle: Cycle, epoch: int) -> list[Row]:
             cycle.watcher.advance("annotating claims", len(done), len(drawn))
 
     async def work_abreast() -> None:
-        await asyncio.gather(*(work() for _ in range(ABREAST)))
+        await together(*(work() for _ in range(ABREAST)))
 
     cycle.watcher.advance("annotating claims", len(done), len(drawn))
     cycle.run(work_abreast())
@@ -113,7 +114,7 @@ def check_failures(failures: list[str], claims: int) -> None:
     """
     if len(failures) > FAILED * claims:
         raise UsageError(
-            f"the model could not be asked of {len(failures)} of {claims} claims, as of {failures[0]}; "
+            f"the model could not be asked of {len(failures)} of {claims} claims, as of {printable(failures[0], 300)}; "
             "the same command goes on from here"
         )
 

@@ -101,6 +101,8 @@ class Cycle:
         """
         if not labelled:
             raise UsageError("JSDRV learns from labelled claims and there is none: choose another corpus or more seeds")
+        if any(thread.gold.veracity is None for thread in labelled):
+            raise UsageError("JSDRV learns veracity (N, T, F, U), which these claims lack: choose another corpus")
         self.out, self.place = out, out / "training"
         self.settings, self.embed, self.seed, self.review = settings, embed, seed, review
         self.watcher: Watcher = watcher or Nobody()

@@ -3,11 +3,13 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+import prompts as prompts_module
 from agents.jsdrv.annotation import Trainable
 from corpora.errors import UsageError
 from corpora.locate import cache_dir
+from corpora.thread import Language
 from training.jsdrv.settings import JsdrvSettings
 
 if TYPE_CHECKING:
@@ -29,6 +31,25 @@ def check_kind(kind: str) -> str:
     if kind != "encoder" and (provider not in ("encoder", "hf", "openai", "scripted") or not rest):
         raise UsageError(f"there are no networks {kind}: choose of {', '.join(KINDS)}")
     return kind
+
+
+def prompts_shown(kind: str, directory: Path | None) -> dict[str, str] | None:
+    """What networks are asked with: prompt -> sha256; None for encoders, which are not asked.
+
+    Raises:
+        UsageError: a prompt file cannot be used.
+    """
+    if kind.partition(":")[0] == "encoder":
+        return None
+    try:
+        loaded = [
+            prompts_module.load(name, language, directory)
+            for name in ("stance", "veracity")
+            for language in get_args(Language)
+        ]
+    except prompts_module.PromptError as error:
+        raise UsageError(str(error)) from error
+    return {prompt.name: prompt.sha256 for prompt in loaded}
 
 
 def open_networks(

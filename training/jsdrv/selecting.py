@@ -5,11 +5,11 @@ that an unlabelled claim is compared with are those of all annotated posts of th
 annotation that abstained is never kept, and no decision about it is asked for.
 """
 
-import asyncio
 from typing import Any
 
 from agents.jsdrv.annotation import STANCES, Annotation
 from agents.models import ModelError
+from agents.together import together
 from training.jsdrv import rewards
 from training.jsdrv.annotating import Row, check_failures, failed, in_time, posts_of
 from training.jsdrv.cycle import Cycle
@@ -130,7 +130,7 @@ class _Walker:
                 self.failures.append(f"{row['id']}: {error}")
                 return failed(error)
 
-        return list(await asyncio.gather(*map(one, batch, offered, kept)))
+        return list(await together(*map(one, batch, offered, kept)))
 
     def _reward(self, row: Row, kept: dict[int, Annotation], verdict: Annotation) -> float:
         option = self._cycle.settings.reward

@@ -73,12 +73,16 @@ class JsdrvSettings:
             "kappa": 1,
             "selector_batch": 1,
             "lora_epochs": 1,
+            "pretraining_posts": 0,
         }.items():
             if getattr(self, name) < least:
                 raise UsageError(f"JSDRV setting {name}={getattr(self, name)}: want at least {least}")
         for name in ("epsilon", "warm_up"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"JSDRV setting {name}={getattr(self, name)}: want a share between 0 and 1")
+        for name in ("selector_lr", "lora_lr"):
+            if not 0 < getattr(self, name) < 1:
+                raise UsageError(f"JSDRV setting {name}={getattr(self, name)}: want a number between 0 and 1")
         choices = {
             "reward": ("centred", "raw"),
             "baseline": ("leave-one-out", "moving", "none"),

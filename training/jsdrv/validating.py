@@ -4,7 +4,6 @@ The best epoch is the one with the highest macro-F1 of veracity, the later of tw
 been pre-trained only, is one of them. Without claims to validate on it is the last.
 """
 
-import asyncio
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from agents.jsdrv.annotation import VERACITIES, Annotation
 from agents.models import ModelError
+from agents.together import together
 from training.jsdrv.annotating import ABREAST, check_failures, failed, in_time
 from training.jsdrv.cycle import Cycle
 from training.jsdrv.files import get_json, put, put_json, remove
@@ -98,7 +98,7 @@ def _judge(cycle: Cycle, epoch: int) -> list[Annotation]:
             cycle.watcher.advance("validating claims", len(said), len(cycle.validation))
 
     async def work_abreast() -> None:
-        await asyncio.gather(*(work() for _ in range(ABREAST)))
+        await together(*(work() for _ in range(ABREAST)))
 
     if cycle.validation:
         cycle.run(work_abreast())
