@@ -12,7 +12,7 @@ from corpora.errors import UsageError
 from corpora.thread import ClaimThread, Post
 from training.jsdrv import preselection, rewards
 from training.jsdrv.networks import opener
-from training.jsdrv.selector import Episode, Kept, Selector, explanation_vector
+from training.jsdrv.selector import Episode, Kept, Selector, explanation_vectors
 
 D = 6
 
@@ -104,9 +104,9 @@ def test_states_hold_the_claim_the_mean_of_what_was_kept_and_the_explanation() -
 
 
 def test_explanations_are_half_what_is_explained() -> None:
-    vector = explanation_vector(embed, "it is true", Annotation("S", explanation="agrees"))
+    vector = explanation_vectors(embed, ["it is true"], [Annotation("S", explanation="agrees")])[0]
     np.testing.assert_allclose(vector, embed(["it is true", "agrees"]).mean(axis=0), rtol=1e-6)
-    np.testing.assert_allclose(explanation_vector(embed, "hm", Annotation("C")), embed(["hm"])[0], rtol=1e-6)
+    np.testing.assert_allclose(explanation_vectors(embed, ["hm"], [Annotation("C")])[0], embed(["hm"])[0], rtol=1e-6)
 
 
 def episodes(selector: Selector, n: int = 4) -> list[Episode]:

@@ -241,10 +241,5 @@ def explanation_vectors(embed: Embed, texts: Sequence[str], annotations: Sequenc
     return np.asarray((vectors[: len(texts)] + vectors[len(texts) :]) / 2)
 
 
-def explanation_vector(embed: Embed, post_text: str, annotation: Annotation) -> Floats:
-    """The same of one text, (d,)."""
-    return np.asarray(explanation_vectors(embed, [post_text], [annotation])[0])
-
-
 def _sigmoid(x: Floats | float) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.clip(x, -60, 60))), dtype=np.float64)
