@@ -1,16 +1,24 @@
 # make run    the main job on embedded defaults: no network, key or GPU once it is installed
+# make serve  the graphs on 127.0.0.1:2024, for LangGraph Studio, agents and chat tools (docs/server.md)
 # make test   the tests;  make check  what every commit must pass;  make bench  the benchmarks
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint check bench clean
+PORT ?= 2024
+
+.PHONY: run serve test lint check bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/python -m eval.run
 
+# Ten requests at a time: one alone would keep everybody waiting behind a training.
+serve: $(VENV)/.installed
+	LANGGRAPH_NO_VERSION_CHECK=true LANGGRAPH_STRICT_MSGPACK=true \
+	$(BIN)/langgraph dev --host 127.0.0.1 --port $(PORT) --no-browser --no-reload --n-jobs-per-worker 10
+
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .

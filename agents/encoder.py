@@ -7,10 +7,12 @@ Hugging Face encoder is named as `hf:PATH-OR-NAME`.
 
 import asyncio
 import hashlib
+import itertools
 import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -77,8 +79,18 @@ class Encoder:
 
     def __call__(self, texts: list[str]) -> Vector:
         """Vectors of the texts, shape (len(texts), dimensions), float32."""
-        self.warm(texts)
-        return np.stack([self._vectors[text] for text in texts])
+        if len(texts) == 1 and (vector := self._vectors.get(texts[0])) is not None:
+            return vector[None].copy()  # a stream's posts come one by one, and a stack costs more than the look-up
+        while True:
+            self.warm(texts)
+            with suppress(KeyError):  # trimmed in between, by another thread
+                return np.stack([self._vectors[text] for text in texts])
+
+    def trim(self, room: int) -> None:
+        """Let the oldest vectors in memory go where there are more than `room`; a stream of texts has no end."""
+        with self._lock:
+            for text in list(itertools.islice(self._vectors, max(0, len(self._vectors) - room))):
+                del self._vectors[text]
 
     async def ready(self, texts: list[str]) -> None:
         """Have the texts' vectors in memory; what is new loads files and runs the network off the event loop."""

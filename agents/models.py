@@ -21,13 +21,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from corpora.errors import UsageError
+from corpora.errors import PublicError, UsageError
 
 Message = dict[str, str]
 """{"role": "system" | "user" | "assistant", "content": text}."""
 
 
-class ModelError(RuntimeError):
+class ModelError(PublicError):
     """This call failed for good; other calls may not."""
 
 

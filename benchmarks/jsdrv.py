@@ -14,7 +14,7 @@ from agents.jsdrv.stem import stem_of
 from benchmarks.table import Row
 from corpora.catalog import load
 from corpora.splits import few_shot
-from graphs.jsdrv_corpora import VERACITY
+from graphs.jsdrv.corpora import VERACITY
 from training.jsdrv import annotating, learning, selecting, validating
 from training.jsdrv.cycle import Cycle
 from training.jsdrv.encoder_training import EncoderTrainer

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import prompts
-from agents.call_log import CallLog, Totals
+from agents.call_log import CallLog
 from agents.models import Model, ModelSettings, open_model
 from agents.replies import show_posts
+from agents.totals import Totals
 from agents.verifiers.direct import direct
 from benchmarks.table import Row
 from corpora.labels import LABEL_SETS

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import debate, jsdrv, prefix_labels, storage, throughput, training
+from benchmarks import debate, jsdrv, prefix_labels, storage, throughput, training, watch
 from benchmarks.table import Row
 from tests.made_up import ROOT
 
@@ -45,6 +45,7 @@ def main() -> None:
             *debate.orchestration(folder, 20 // share),
             debate.readings(1_000_000 // share),
             *jsdrv.epoch(folder, max(10, 80 // share)),
+            *watch.posts_per_second(folder, 10_000 // share, 100 // share),
             help_time(),
         ]
     for row in rows:

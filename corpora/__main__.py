@@ -22,6 +22,7 @@ examples:
   python -m corpora check aclr:covid19-standin --data-dir ~/data
   python -m corpora fetch weibo-covid19
   python -m corpora export twitter15 --format jsonl --out twitter15.jsonl
+  python -m corpora export sample --format posts | python -m graphs.watch
 
 Corpora are looked for below --data-dir, then $HEARSAY_DATA, then ~/.cache/hearsay, as a folder or as the
 archive their publisher gives. Any path is read by its format: aclr:PATH, eard:PATH, jsonl:PATH."""
@@ -56,7 +57,8 @@ def _parser() -> ArgumentParser:
     fetch.add_argument("name", metavar="NAME")
     export = commands.add_parser("export", parents=[shared, handles], help="write a corpus in another format")
     export.add_argument("name", metavar="NAME", help="a corpus, or FORMAT:PATH")
-    export.add_argument("--format", choices=("jsonl", "eard"), required=True)
+    formats = "a thread a line, EARD's JSON, or a post a line, as if they were just being written"
+    export.add_argument("--format", choices=("jsonl", "eard", "posts"), required=True, help=formats)
     export.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
     return parser
 
@@ -125,6 +127,7 @@ def _show(bar: "Progress", task: "TaskID", done: int, total: int | None) -> None
 def _export(arguments: argparse.Namespace) -> None:
     from corpora.clean import printable
     from corpora.readers import eard, jsonl
+    from corpora.stream import to_stream
 
     corpus = _load(arguments.name, arguments)
     # escaped where a terminal may read it: posts can hold control characters
@@ -132,6 +135,8 @@ def _export(arguments: argparse.Namespace) -> None:
     if arguments.format == "eard":
         content, left_out = eard.to_json(corpus.threads)
         lines = [encode(content)]
+    elif arguments.format == "posts":
+        lines, left_out = list(map(encode, to_stream(corpus.threads))), 0
     else:
         lines, left_out = [encode(jsonl.to_record(thread)) for thread in corpus.threads], 0
     text = "".join(f"{line}\n" for line in lines)

@@ -51,7 +51,7 @@ DROPS_POSTS = ("empty_posts", "duplicate_posts", "posts_without_source", "posts_
 """Posts read minus these are the posts kept."""
 
 # All that shows nothing: white space, controls, zero-width, direction and variation marks, blank letters.
-_visible = re.compile(
+visible = re.compile(
     "[^\\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 ).search
@@ -113,13 +113,13 @@ def build_thread(raw: RawThread, tally: Tally, *, keep_handles: bool = False) ->
         The thread, or None if it was dropped (counted in `tally`).
     """
     posts = _in_order(raw, tally)
-    if not posts or not _visible(posts[0].text):
+    if not posts or not visible(posts[0].text):
         tally["threads_without_source"] += 1
         tally["posts_without_source"] += len(raw.posts)
         return None
     source = posts[0]
     start = source.seconds
-    handles = _Handles(_MENTION[raw.language])
+    handles = Handles(raw.language)
     kept: dict[str, Post] = {}
     early: list[str] = []
     stances: dict[str, Stance] = {}
@@ -127,7 +127,7 @@ def build_thread(raw: RawThread, tally: Tally, *, keep_handles: bool = False) ->
         if identifier in kept:
             tally["duplicate_posts"] += 1
             continue
-        if not _visible(text):
+        if not visible(text):
             tally["empty_posts"] += 1
             continue
         if not keep_handles:
@@ -195,14 +195,14 @@ def _ancestors(early: list[str], posts: list[RawPost], kept: dict[str, Post], ta
     return {name: above[name] for name in early}
 
 
-class _Handles:
+class Handles:
     """The pseudonyms of one thread."""
 
     __slots__ = ("mention", "names")
 
-    def __init__(self, mention: re.Pattern[str]) -> None:
-        self.mention = mention
-        self.names: dict[str, str] = {}
+    def __init__(self, language: Language, names: dict[str, str] | None = None) -> None:
+        self.mention = _MENTION[language]
+        self.names = names or {}
 
     def name(self, handle: str) -> str:
         """The handle's pseudonym; upper and lower case are one handle, as they are to the platforms."""

@@ -7,11 +7,20 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 
-class UsageError(RuntimeError):
-    """Something the user can put right: one line that says what is wrong and what to do.
+class PublicError(RuntimeError):
+    """An error whose text is meant for whoever asked, however far away.
 
-    A RuntimeError, since a LangGraph server shows callers the text of no exception but Python's own.
+    A LangGraph server keeps the text of exceptions that are none of Python's own to itself, hence RuntimeError; and
+    MCP and A2A clients it shows only what it files under "error", hence `model_dump`, by which it serialises.
     """
+
+    def model_dump(self) -> dict[str, str]:
+        """What a caller of a server is sent."""
+        return {"error": f"{type(self).__name__}: {self}", "message": str(self)}
+
+
+class UsageError(PublicError):
+    """Something the user can put right: one line that says what is wrong and what to do."""
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eval import read
-from eval.report import line
+from eval.results import line
 
 Row = dict[str, Any]
 

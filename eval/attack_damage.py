@@ -11,7 +11,7 @@ from eval.attacks import AIMS, Attack, attack_named
 from eval.compare import measure
 from eval.database import connect
 from eval.read import predictions
-from eval.report import Report, label_set_of
+from eval.results import Results, label_set_of
 
 Row = dict[str, Any]
 Judged = dict[str | None, dict[int, list[Row]]]
@@ -52,7 +52,7 @@ class Damage:
         return self.turned / self.open if self.open else None
 
 
-def damages(db: Path, found: Mapping[str | None, Report]) -> dict[str | None, list[Damage]]:
+def damages(db: Path, found: Mapping[str | None, Results]) -> dict[str | None, list[Damage]]:
     """What each attack did, by checkpoint; first those that turn most verdicts the attacker's way.
 
     Args:
@@ -74,7 +74,7 @@ def damages(db: Path, found: Mapping[str | None, Report]) -> dict[str | None, li
     return {checkpoint: rows for checkpoint, rows in result.items() if rows}
 
 
-def _judged(db: Path, report: Report) -> Judged:
+def _judged(db: Path, report: Results) -> Judged:
     found: Judged = {}
     with connect(db, read_only=True) as connection:
         for run in report.runs:

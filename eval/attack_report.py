@@ -21,7 +21,7 @@ from eval.cells import cell, plain_table
 from eval.config import RunConfig
 from eval.dry_run import dry_run_several
 from eval.plan import make_plan
-from eval.report import Report, clean, judged
+from eval.results import Results, clean, judged
 from eval.several import Series, run_several
 
 _DEFENCES = ("quarantine", "gate")
@@ -42,7 +42,7 @@ def run(config: RunConfig) -> int:
     """
     console, names = Console(), _names(config)
     plan = make_plan(replace(config, attack=None))
-    found: dict[str | None, Report] = {}
+    found: dict[str | None, Results] = {}
 
     def work(series: Series) -> None:
         for name in names:
@@ -54,6 +54,7 @@ def run(config: RunConfig) -> int:
             session.present(found[config.attack], config, console)
         if len(found) > 1:
             show(found, config, console)
+        session.write_page(list(found.values()), config, Console(stderr=True))
 
     return run_several(work, end, total=len(names), max_cost=config.max_cost)
 
@@ -72,7 +73,7 @@ def _spoken(name: str | None) -> str:
     return name or "no attack"
 
 
-def show(found: Mapping[str | None, Report], config: RunConfig, console: Console) -> None:
+def show(found: Mapping[str | None, Results], config: RunConfig, console: Console) -> None:
     """Print what the attacks did, a table a checkpoint."""
     plain = found[None]
     measured = damages(config.db, found)

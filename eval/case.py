@@ -94,7 +94,7 @@ def annotated(connection: "duckdb.DuckDBPyConnection", run: Row) -> list[Row]:
         A row a thread at its last checkpoint: thread_id, gold, label, posts, kept, discarded, stances, stances_kept.
     """
     from eval import read
-    from eval.report import order
+    from eval.results import order
 
     if not read.has_annotations(connection):
         return []

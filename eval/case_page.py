@@ -4,43 +4,21 @@ Posts are hostile: all text of others is escaped, characters that hide or turn t
 and a policy in the page's head forbids it to load or run anything, should something have been overlooked.
 """
 
-import html
-import re
-import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 from agents.jsdrv.annotation import STANCES
 from corpora.thread import ClaimThread, Post
 from eval import annotation_view
-from eval.case_style import STYLE
+from eval.pages.document import asset, document
+from eval.pages.escape import safe
+from eval.pages.parts import bar, counted
 from eval.thread_view import ThreadView, clock_of
 
 Row = dict[str, Any]
 
 WORDS = {"S": "supports", "D": "denies", "Q": "asks", "C": "comments"}
 _VERACITIES = {"N": "non-rumor", "T": "true rumor", "F": "false rumor", "U": "unverified rumor"}
-_HIDES = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800"
-    "\u3164\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
-)
-"""Control and direction characters, and such as show nothing; not the joiners that emoji and some scripts need."""
-_BLANKS = re.compile(r"\n(?:[ \t]*\n){2,}")
-
-
-def safe(text: object) -> str:
-    """Text of anybody as HTML: escaped, with characters that cannot be seen, or turn others around, named."""
-    found, end = [], 0
-    shown = _BLANKS.sub("\n\n", str(text).replace("\r\n", "\n"))
-    for match in _HIDES.finditer(shown):
-        found += [html.escape(shown[end : match.start()]), _named(match[0])]
-        end = match.end()
-    return "".join([*found, html.escape(shown[end:])])
-
-
-def _named(character: str) -> str:
-    name = unicodedata.name(character, "a control character").lower()
-    return f'<span class="hidden" title="{html.escape(name)}">U+{ord(character):04X}</span>'
 
 
 def page(view: ThreadView, thread: ClaimThread) -> str:
@@ -59,20 +37,7 @@ def page(view: ThreadView, thread: ClaimThread) -> str:
         _post(post, rows.get(post.id), numbers, unread=bool(verdict["stop_index"]) and number > verdict["stop_index"])
         for number, post in enumerate(thread.posts[1:], 2)
     ]
-    return f"""<!doctype html>
-<html lang="{thread.language}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-<main>
+    body = f"""<main>
 <header>
 <h1>{title}</h1>
 <p>{_made_by(view.run, at)}</p>
@@ -82,15 +47,13 @@ def page(view: ThreadView, thread: ClaimThread) -> str:
 <ol class="posts">
 {_post(thread.source, rows.get(thread.source.id), numbers, claim=True)}
 </ol>
-<h2>{_counted(len(replies), "reply", "replies")}</h2>
+<h2>{counted(len(replies), "reply", "replies")}</h2>
 <ol class="posts" start="2">
 {"".join(replies)}</ol>
 <h2>The verdict</h2>
 {_verdict(verdict, len(thread.posts))}
-</main>
-</body>
-</html>
-"""
+</main>"""
+    return document(title, body, style=asset("base.css"), language=thread.language)
 
 
 def _made_by(run: Row, checkpoint: str | None) -> str:
@@ -103,10 +66,6 @@ def _made_by(run: Row, checkpoint: str | None) -> str:
 def _legend() -> str:
     keys = (f'<span class="stance {label}">{label}</span> {word}' for label, word in WORDS.items())
     return " ".join(f'<span class="key">{key}</span>' for key in keys)
-
-
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"
 
 
 def _post(post: Post, row: Row | None, numbers: Mapping[str, int], *, claim: bool = False, unread: bool = False) -> str:
@@ -145,9 +104,7 @@ def _bar(odds: Mapping[str, float | None]) -> str:
     shares = {label: min(max(float(p), 0.0), 1.0) for label, p in odds.items() if p is not None}
     if not shares:
         return ""
-    parts = "".join(f'<i class="{label}" style="width:{share:.1%}"></i>' for label, share in shares.items() if share)
-    words = ", ".join(f"{label} {share:.2f}" for label, share in shares.items())
-    return f'<span class="bar" role="img" aria-label="{words}" title="{words}">{parts}</span>'
+    return bar(shares, ", ".join(f"{label} {share:.2f}" for label, share in shares.items()))
 
 
 def _verdict(row: Row, posts: int) -> str:
@@ -162,7 +119,7 @@ def _verdict(row: Row, posts: int) -> str:
         lines.append(f"<p><strong>{_spelled(label)}</strong></p>")
     if gold is not None:
         lines.append(f'<p class="{right}">{right}: the corpus says {_spelled(gold)}</p>')
-    lines.append(f"<p>given after {row['stop_index'] or posts} of {_counted(posts, 'post', 'posts')}</p>")
+    lines.append(f"<p>given after {row['stop_index'] or posts} of {counted(posts, 'post', 'posts')}</p>")
     if odds:
         lines.append(f"<dl>{''.join(_chance(name, odds[name]) for name in odds)}</dl>")
     if method:
@@ -178,5 +135,4 @@ def _spelled(label: str) -> str:
 
 def _chance(name: str, probability: float) -> str:
     share = min(max(float(probability), 0.0), 1.0)
-    bar = f'<span class="bar"><i class="chance" style="width:{share:.1%}"></i></span>'
-    return f"<div><dt>{_spelled(name)}</dt><dd>{bar} {share:.2f}</dd></div>"
+    return f"<div><dt>{_spelled(name)}</dt><dd>{bar({'chance': share})} {share:.2f}</dd></div>"

@@ -153,6 +153,14 @@ examples:
     )
     add = result.add_argument_group("the record").add_argument
     add("--db", type=Path, metavar="FILE", help="default: hearsay.duckdb")
+    add(
+        "--report",
+        type=Path,
+        nargs="?",
+        const=Path("report.html"),
+        metavar="FILE.html",
+        help="write a page of it too (python -m eval.report; default: report.html)",
+    )
     add("--fresh", action="store_true", help="judge everything again; answered calls are still not repeated")
     add("--dry-run", action="store_true", help="print calls, tokens and cost, and call nothing")
     add("--config", type=Path, metavar="FILE.toml", help="any of these options, as name = value")

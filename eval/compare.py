@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import duckdb
     import numpy as np
     from rich.console import Console
+
+    from eval.compare_stances import StanceComparison
 Run = dict[str, Any]
 Row = dict[str, Any]
 
@@ -100,7 +102,7 @@ def pair(
         UsageError: they have no seed, thread, checkpoint or question in common.
     """
     from eval.read import predictions
-    from eval.report import label_set_of
+    from eval.results import label_set_of
 
     pairs = by_seed(first[1], second[1])
     names = f"{first[0]} and {second[0]}"
@@ -144,7 +146,7 @@ def by_checkpoint(run: Run, rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def common_checkpoints(sides: Sequence[Sequence[dict[str, list[Row]]]], names: str) -> list[tuple[str, str]]:
     """Which checkpoint of the first goes with which of the second."""
-    from eval.report import order
+    from eval.results import order
 
     first, second = ({name for run in side for name in run} for side in sides)
     if common := first & second:
@@ -199,6 +201,19 @@ def measure(
     )
 
 
+def adjust(found: Sequence[Comparison], stances: Sequence["StanceComparison"]) -> tuple[list[float], list[float]]:
+    """All p values of one call, adjusted together (Holm).
+
+    Returns:
+        Those of `found`, accuracy's and macro-F1's in turn; and those of `stances`.
+    """
+    from eval.statistics import holm
+
+    p_values = [p for each in found for p in (each.accuracy_p, each.macro_f1_p)]
+    adjusted = holm([*p_values, *(each.p for each in stances)])
+    return adjusted[: len(p_values)], adjusted[len(p_values) :]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     options = parser().parse_args(arguments)
@@ -208,15 +223,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         from eval import compare_stances
         from eval.database import connect
-        from eval.statistics import holm
 
         with connect(options.db, read_only=True) as connection:
             stances = compare_stances.compare(connection, options.runs, np.random.default_rng(0))
             only = compare_stances.nothing_else(connection, options.runs)
             found = [] if only else compare(connection, options.runs, np.random.default_rng(0))
-        p_values = [p for each in found for p in (each.accuracy_p, each.macro_f1_p)]
-        adjusted = holm([*p_values, *(each.p for each in stances)])
-        adjusted, of_stances = adjusted[: len(p_values)], adjusted[len(p_values) :]
+        adjusted, of_stances = adjust(found, stances)
         console = Console()
         if options.json:
             pairs = zip(found, adjusted[::2], adjusted[1::2], strict=True)

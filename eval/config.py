@@ -92,6 +92,8 @@ class RunConfig:
     db: Path = Path("hearsay.duckdb")
     fresh: bool = False
     dry_run: bool = False
+    report: Path | None = None
+    """Write a page (eval.report) of what was run."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything.
@@ -149,6 +151,8 @@ class RunConfig:
             attack_named(self.attack, "--attack")
         if self.attack and self.controls:
             raise UsageError("--attack and --controls are two comparisons: ask for one at a time")
+        if self.attack == ALL and self.report:
+            raise UsageError("--report shows a few runs side by side: name one --attack, or use eval.report afterwards")
         if how.asks_model and self.model is None:
             raise UsageError(
                 f"--how {self.how} asks a chat model: add --model openai:NAME, hf:PATH-OR-NAME or scripted:FILE"
@@ -198,7 +202,7 @@ class RunConfig:
 # --base-url is part of the run's address as such, without a password.)
 _OPERATIONAL = {
     "data_dir", "concurrency", "timeout", "max_retries", "requests_per_second", "price", "max_cost",
-    "fail_on_error", "db", "fresh", "dry_run", "seeds", "prompts", "method", "base_url", "controls",
+    "fail_on_error", "db", "fresh", "dry_run", "report", "seeds", "prompts", "method", "base_url", "controls",
 }  # fmt: skip
 
 
@@ -225,6 +229,6 @@ def as_json(config: RunConfig) -> dict[str, Any]:
     values = {
         field.name: str(value) if isinstance(value := getattr(config, field.name), Path) else value
         for field in fields(config)
-        if field.name not in ("fresh", "dry_run")
+        if field.name not in ("fresh", "dry_run", "report")
     }
     return {**values, "debate": _changed(config.debate)}

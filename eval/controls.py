@@ -24,14 +24,14 @@ from eval.debate_report import per_thousand
 from eval.dry_run import dry_run as count
 from eval.metrics import Estimate
 from eval.plan import make_plan
-from eval.report import Report, clean, judged
+from eval.results import Results, clean, judged
 from eval.several import Series, run_several
 from eval.statistics import holm
 from graphs.methods import HOW
 
 S2MAD = "S2MAD"
 AT_ITS_TOKENS = ("self-consistency", "self-correction")
-Named = tuple[str, Report]
+Named = tuple[str, Results]
 """A system's name and its results."""
 
 
@@ -44,9 +44,9 @@ def run(config: RunConfig) -> int:
         UsageError: nothing can go on; what was measured until then is printed.
     """
     console, notes = Console(), Console(stderr=True)
-    found: dict[str, Report] = {}
+    found: dict[str, Results] = {}
 
-    def first(report: Report) -> None:
+    def first(report: Results) -> None:
         found[S2MAD] = report
         session.present(report, config, console)
 
@@ -62,6 +62,7 @@ def run(config: RunConfig) -> int:
     def end(_: int) -> None:
         if not found[S2MAD].state:  # else there is nothing to set beside it
             show(list(found.items()), config.db, console)
+        session.write_page(list(found.values()), config, notes)
 
     return run_several(work, end, total=4, max_cost=config.max_cost)
 
@@ -73,7 +74,7 @@ def dry_run(config: RunConfig) -> int:
     return code
 
 
-def controls(config: RunConfig, report: Report) -> dict[str, RunConfig]:
+def controls(config: RunConfig, report: Results) -> dict[str, RunConfig]:
     """The runs that S2MAD is set beside: name -> configuration.
 
     Args:
@@ -175,7 +176,7 @@ def _gains(found: Sequence[Named], db: Path) -> dict[tuple[int, str | None], tup
     return gains
 
 
-def _tokens(report: Report) -> float | None:
+def _tokens(report: Results) -> float | None:
     """Tokens a thread, over all checkpoints; None or 0 where nobody knows."""
     return next(iter(report.values.values()))["tokens_per_thread"].value
 
@@ -184,6 +185,6 @@ def _mean(value: Estimate) -> str:
     return cell(replace(value, low=None, high=None, std=None))
 
 
-def _worth(report: Report, checkpoint: str | None) -> str:
+def _worth(report: Results, checkpoint: str | None) -> str:
     worth = per_thousand(report.values[checkpoint], checkpoint)
     return "–" if worth is None else f"{worth:.3g}"

@@ -4,7 +4,9 @@ DuckDB lets nobody else read a file while a process writes it, so a process hold
 batch or reads, and waits for others a while.
 """
 
+import itertools
 import json
+import os
 import random
 import threading
 import time
@@ -26,6 +28,8 @@ PATIENCE = 30.0
 
 _SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _IN_PROCESS = threading.RLock()  # one process cannot open a file for reading and for writing at once
+_open: dict[Path, tuple[str, bool]] = {}  # file -> its name in the engine, and whether it may be written
+_numbers = itertools.count()
 
 
 class Busy(StoreError):
@@ -79,21 +83,64 @@ def connect(db: Path, *, read_only: bool = False, patience: float = PATIENCE) ->
     if not _IN_PROCESS.acquire(timeout=patience):
         raise Busy(f"{db} is in use")
     try:
-        with _open(db, read_only, until) as connection:
-            yield connection
+        if db.resolve() in _open:
+            name, writes = _open[db.resolve()]
+            if not (read_only or writes):
+                raise Busy(f"{db} is being read by this process")
+            with _using(name) as connection:
+                yield connection
+            return
+        name = f"file{next(_numbers)}"
+        try:
+            _attach(db, name, read_only, until)
+            _open[db.resolve()] = name, not read_only
+            with _using(name) as connection:
+                yield connection
+        finally:
+            _open.pop(db.resolve(), None)
+            _engine().execute(f"DETACH DATABASE IF EXISTS {name}")
     finally:
         _IN_PROCESS.release()
 
 
-def _open(db: Path, read_only: bool, until: float) -> duckdb.DuckDBPyConnection:
+@lru_cache
+def _engine() -> duckdb.DuckDBPyConnection:
+    """DuckDB itself. It is started once: that takes some ten times as long as to open a file with it."""
+    return duckdb.connect(config=_SETTINGS)
+
+
+def _start_anew() -> None:
+    """Forget, in a copy of this process, the engine whose threads were not copied; it is kept as it is, untouched."""
+    _left.append(_engine())
+    _engine.cache_clear()
+    _open.clear()
+
+
+_left: list[duckdb.DuckDBPyConnection] = []
+os.register_at_fork(after_in_child=lambda: _start_anew() if _engine.cache_info().currsize else None)
+
+
+@contextmanager
+def _using(name: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection whose tables are those of an open file."""
+    with _engine().cursor() as connection:
+        connection.execute(f"USE {name}")
+        yield connection
+
+
+def _attach(db: Path, name: str, read_only: bool, until: float) -> None:
+    path, how = str(db).replace("'", "''"), "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
     while True:
         try:
-            return duckdb.connect(str(db), read_only=read_only, config=_SETTINGS)
-        except (duckdb.IOException, duckdb.ConnectionException) as error:
+            _engine().execute(f"ATTACH '{path}' AS {name} ({how})")
+            return
+        except duckdb.CatalogException as error:  # DuckDB takes a .csv for something to look at, not to open
+            raise UsageError(f"{db} is not a DuckDB database; --db names another file") from error
+        except duckdb.Error as error:
             text = str(error)
             if "not a valid DuckDB" in text or "Extension " in text:  # it has an extension for SQLite's files
                 raise UsageError(f"{db} is not a DuckDB database; --db names another file") from error
-            if "Could not set lock" not in text and "different configuration" not in text:
+            if "Could not set lock" not in text and "file handle conflict" not in text:  # held elsewhere, or here
                 raise StoreError(f"cannot open {db}: {_first_line(error)}") from error
             if time.monotonic() > until:
                 holder = text.partition("held in ")[2].partition(". See")[0] or "this process"

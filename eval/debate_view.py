@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from corpora.thread import ClaimThread
-from eval.report import clean, line
+from eval.results import clean, line
 
 Debate = dict[str, Any]
 """A transcript as stored (agents/debate/transcript.py), with "gold": comment id -> S or D."""

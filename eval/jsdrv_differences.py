@@ -12,7 +12,7 @@ from rich.text import Text
 from eval import metrics, read, stance_metrics, statistics
 from eval.cells import plain_table
 from eval.jsdrv_studies import ENCODER, SEEDS_ONLY, WHOLE, WITHOUT
-from eval.report import clean, label_set_of
+from eval.results import clean, label_set_of
 from eval.study_table import Result
 from training.jsdrv.settings import JsdrvSettings
 

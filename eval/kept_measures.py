@@ -12,7 +12,7 @@ from rich.text import Text
 from agents.jsdrv.annotation import STANCES
 from eval.cells import plain_table
 from eval.kept import Post
-from eval.report import clean
+from eval.results import clean
 from eval.statistics import percentiles
 
 Floats = NDArray[np.float64]

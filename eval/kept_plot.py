@@ -15,7 +15,7 @@ from corpora.errors import UsageError
 from eval.kept import Post
 from eval.kept_measures import Measures
 from eval.plot_parts import BLUE, GREEN, GREY, ORANGE, RED, STYLE, TWO_COLUMNS, new_figure
-from eval.report import line
+from eval.results import line
 
 Floats = NDArray[np.float64]
 

@@ -33,7 +33,7 @@ def configurations(connection: "duckdb.DuckDBPyConnection", db: Path) -> list[di
     """
     from eval.journal import is_held
     from eval.read import rows
-    from eval.report import debate_options, judged, order
+    from eval.results import debate_options, judged, order
 
     measured: dict[str, dict[str | None, dict[str, float]]] = {}
     query = """SELECT config_id, checkpoint, name, avg(value) AS value FROM metrics JOIN runs USING (run_id)
@@ -86,7 +86,7 @@ def _table(found: Sequence[dict[str, Any]]) -> "Table":
     from rich.text import Text
 
     from eval.cells import plain_table
-    from eval.report import clean
+    from eval.results import clean
 
     table = plain_table(leading=1)
     table.add_column("id", no_wrap=True)

@@ -13,6 +13,7 @@ from eval.config import RunConfig
 from eval.plan import Plan
 from eval.read import known_call_keys
 from eval.store import recover
+from eval.task_options import chat_network
 
 
 class Shared:
@@ -45,7 +46,7 @@ class Shared:
         Equal settings are one model, in all roles and runs. A local one that this run does not ask is let go first:
         memory may not hold two.
         """
-        wanted = {role: _settings(plan.config, name) for role, name in plan.config.models.items()}
+        wanted = {role: settings_of(plan.config, name) for role, name in plan.config.models.items()}
         if left := [each for each in self._opened if each.model.startswith("hf:") and each not in wanted.values()]:
             self.loop.run(_close([self._opened.pop(each) for each in left]))
             gc.collect()
@@ -55,9 +56,9 @@ class Shared:
         models = {role: self._opened[settings] for role, settings in wanted.items()}
         if models:
             plan.endpoint = models[""].endpoint
-        elif (network := plan.config.network or "").startswith("openai:"):
+        elif (network := chat_network(plan.config) or "").startswith("openai:"):
             # JSDRV's networks ask it in their own way; but where it answers is part of the run, and a key must be there
-            plan.endpoint = open_model(_settings(plan.config, network), self._environ).endpoint
+            plan.endpoint = open_model(settings_of(plan.config, network), self._environ).endpoint
         return models
 
 
@@ -79,7 +80,8 @@ def known_keys(db: Path, asks: bool) -> set[str]:
     return known_call_keys(db)
 
 
-def _settings(config: RunConfig, name: str) -> ModelSettings:
+def settings_of(config: RunConfig, name: str) -> ModelSettings:
+    """What a chat model is opened with."""
     return ModelSettings(
         name,
         base_url=config.base_url,

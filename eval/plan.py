@@ -83,7 +83,7 @@ class Plan:
         """What decides on networks that a run trains, besides the corpora that it names."""
         if self.config.how != "jsdrv":
             return {}
-        from graphs.jsdrv_corpora import stances_here
+        from graphs.jsdrv.corpora import stances_here
         from training.jsdrv.cycle import VERSION
 
         stances = stances_here(read_jsdrv(self.config.jsdrv), self.config.data_dir, os.environ)

@@ -48,7 +48,7 @@ def train_networks(plan: Plan, tools: Tools, progress: RunProgress, folds: list[
     Raises:
         UsageError: there is nothing to learn from, or the budget is spent.
     """
-    from graphs import jsdrv_networks
+    from graphs.jsdrv import networks as jsdrv_networks
 
     for fold in folds:
         parts = parts_of(plan, tools, fold, seed)

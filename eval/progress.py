@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from agents.call_log import Totals
 from agents.encoder import Encoder
+from agents.totals import Totals
 from corpora.clean import printable
 from training import progress
 from training.jsdrv.cycle import Watcher
@@ -111,7 +111,7 @@ class _Training:
 
     def row(self, row: Mapping[str, Any]) -> None:
         """An epoch was validated."""
-        from graphs.jsdrv_progress import summary
+        from graphs.jsdrv.progress import summary
 
         self.say(summary(row))
 

@@ -1,222 +1,148 @@
-"""The table of one configuration: a row a checkpoint, values over its seeds, the papers' figures beneath."""
+"""`python -m eval.report`: runs as a page to look at, with every thread, its posts and what was made of it."""
 
-import math
-import re
+import shutil
+import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
-import numpy as np
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from corpora.errors import ArgumentParser, UsageError, one_line_errors
 
-from corpora.labels import LABEL_SETS, LabelSet
-from eval import debate_report, read, stance_metrics
-from eval.cells import PAPER, cell, fit, head, paper_cell, plain_table
-from eval.comparable import comparable, footnotes, is_published
-from eval.metrics import Estimate, estimate
-from eval.published import SAME, Published
-from eval.stance_metrics import is_of_stances
-from eval.titles import debate_options, judged, options
+if TYPE_CHECKING:
+    from rich.console import Console
 
-__all__ = [
-    "Report", "clean", "collect", "debate_options", "is_published", "judged", "label_set_of", "line", "order", "show",
-]  # fmt: skip
+EPILOG = """\
+The page is one file that loads nothing from any network: it can be mailed or put on a server. The texts of posts come
+from the corpora, which must be on this machine; they are in the page too, so mind the licence of a corpus before you
+hand it on, or leave them out with --no-posts. Where there are very many threads, their details are put into a folder
+beside the page (FILE.data for FILE.html) and read from there as you look at them: keep both together.
 
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_OF_CALLS = {"calls_per_thread", "tokens_per_thread"}  # left out where no model was asked
-_HIDDEN = {"micro_f1", "coverage", "flip_rate"}  # stored, but they say what accuracy, the counts and SEA say
-_ORDER = ("early_rate", "sea", "abstained", "failed", "seconds_per_thread", "calls_per_thread", "tokens_per_thread")
+Several runs or configurations are set side by side: one table, tests of each against the first, and a viewer that
+shows two at once and the threads on which they differ.
+
+examples:
+  python -m eval.report 3f2a
+  python -m eval.report 3f2a 9c41 77be -o early.html
+  python -m eval.report 3f2a --no-posts -o to-publish.html
+"""
+IN_ONE_FILE = 16_000_000
+"""Characters of threads' details up to which they are in the page itself."""
 
 
-def clean(text: object) -> str:
-    """Text of a post or a model made safe for a terminal: control and direction characters become spaces."""
-    return _UNSAFE.sub(" ", str(text))
+def parser() -> ArgumentParser:
+    """The command line of `python -m eval.report`."""
+    result = ArgumentParser(
+        prog="python -m eval.report", description="Write a page that shows runs, and all their threads.", epilog=EPILOG
+    )
+    add = result.add_argument
+    add("runs", nargs="+", metavar="RUN", help="id of a run or configuration, or its beginning")
+    add("-o", "--out", type=Path, default=Path("report.html"), metavar="FILE.html", help="default: %(default)s")
+    add("--db", type=Path, default=Path("hearsay.duckdb"), help="the database (default: %(default)s)")
+    add("--data-dir", type=Path, metavar="DIR", help="where corpora lie, if not where they were at the time")
+    add("--no-posts", action="store_true", help="leave out all that posts say, and what models say of them")
+    add("--one-file", action="store_true", help="keep everything in the page, however large it gets")
+    return result
 
 
-def line(text: object) -> str:
-    """The same, on one line."""
-    return " ".join(clean(text).split())
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    options = parser().parse_args(arguments)
+    with one_line_errors():
+        from rich.console import Console
+
+        write(
+            options.runs,
+            options.out,
+            options.db,
+            Console(stderr=True),
+            data_dir=options.data_dir,
+            posts=not options.no_posts,
+            one_file=options.one_file,
+        )
 
 
-@dataclass(frozen=True)
-class Report:
-    """A configuration's results so far."""
-
-    runs: list[dict[str, Any]]
-    """Its rows of `runs`, one a seed."""
-    judged: list[int]
-    """Threads judged in each."""
-    values: dict[str | None, dict[str, Estimate]]
-    """Checkpoint -> metric -> estimate."""
-    threads: dict[str | None, list[int]]
-    """Checkpoint -> threads measured in each seed."""
-    published: dict[str | None, list[Published]]
-    """Checkpoint -> the papers' figures, where corpus and method are theirs."""
-    debates: dict[str | None, dict[str, Any]] = field(default_factory=dict)
-    """Checkpoint -> what happened in debates (see eval.debate_report), empty where there were none."""
-
-    @property
-    def state(self) -> str:
-        """What is there and what is to come, empty where all seeds are finished."""
-        finished = sum(run["status"] == "finished" for run in self.runs)
-        wanted = max([len(self.runs), *((run["config"] or {}).get("seeds") or 0 for run in self.runs)])
-        if finished == wanted:
-            return ""
-        begun = [
-            f"seed {run['seed']}: {judged} of {run['n_threads']} threads"
-            for run, judged in zip(self.runs, self.judged, strict=True)
-            if run["status"] != "finished"
-        ]
-        return "; ".join([f"PARTIAL: {finished} of {wanted} seeds finished", *begun])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for --json."""
-        first = self.runs[0]
-        return {
-            **{name: first[name] for name in ("config_id", "dataset", "split", "when", "how", "model", "endpoint")},
-            "partial": bool(self.state),
-            "runs": [
-                {"run_id": run["run_id"], "seed": run["seed"], "status": run["status"], "judged": judged}
-                | {"n_threads": run["n_threads"]}
-                for run, judged in zip(self.runs, self.judged, strict=True)
-            ],
-            "results": [
-                {
-                    "checkpoint": checkpoint,
-                    "metrics": {name: asdict(value) for name, value in values.items()},
-                    "published": [asdict(row) for row in self.published.get(checkpoint, [])],
-                }
-                | ({"debates": debates} if (debates := self.debates.get(checkpoint)) else {})
-                for checkpoint, values in self.values.items()
-            ],
-        }
-
-
-def label_set_of(run: dict[str, Any], rows: Sequence[dict[str, Any]]) -> LabelSet:
-    """The label set a run's predictions are of: the configured one, or the first that holds all labels."""
-    if named := LABEL_SETS.get((run["config"] or {}).get("labels") or ""):
-        return named
-    seen = {row[key] for row in rows for key in ("gold", "label")} - {None}
-    fitting = [each for each in LABEL_SETS.values() if seen <= set(each.labels)]
-    return fitting[0] if fitting else LabelSet("unknown", tuple(sorted(seen)), {})
-
-
-def order(checkpoint: str | None) -> tuple[float, str]:
-    """Sort key of checkpoints: first-post, then by number (hours:6 before hours:12), all posts last."""
-    name = SAME.get(checkpoint or "", checkpoint or "")
-    if name in ("first-post", "all-posts"):
-        return (0.0 if name == "first-post" else math.inf), name
-    try:
-        return float(name.partition(":")[2]), name
-    except ValueError:
-        return math.inf, name
-
-
-def collect(connection: duckdb.DuckDBPyConnection, runs: Sequence[dict[str, Any]]) -> Report:
-    """Measure a configuration on what it has judged so far.
+def write(
+    names: Sequence[str],
+    out: Path,
+    db: Path,
+    notes: "Console",
+    *,
+    data_dir: Path | None = None,
+    posts: bool = True,
+    one_file: bool = False,
+) -> None:
+    """Write the page, and its folder where it needs one.
 
     Args:
-        connection: Open for reading.
-        runs: Its rows of `runs`, one a seed (see `eval.read.find_runs`).
+        names: Ids of runs or configurations, or their beginnings.
+        out: The page.
+        db: The database.
+        notes: Where to say what is done.
+        data_dir: Where corpora lie, if not where they were at the time.
+        posts: Whether to show what posts say.
+        one_file: Keep everything in the page, however large it gets.
+
+    Raises:
+        UsageError: a name is unknown, or the page cannot be written.
     """
-    predictions = [read.predictions(connection, run["run_id"]) for run in runs]
-    annotations = [read.annotations(connection, run["run_id"]) for run in runs]
-    every = [row for rows in predictions for row in rows]
-    label_set = label_set_of(runs[0], every)
-    config = runs[0]["config"] or {}
-    labels = config.get("classes") or label_set.labels  # those that the corpus has
-    labels = () if config.get("task") == "stance" else labels
-    report = Report(list(runs), [len({row["thread_id"] for row in rows}) for rows in predictions], {}, {}, {})
-    for checkpoint in sorted({row["checkpoint"] for row in every}, key=order):
-        at = [[row for row in rows if row["checkpoint"] == checkpoint] for rows in predictions]
-        # the same chance every time: a table that is shown again shows the same digits
-        report.values[checkpoint] = estimate(at, labels, np.random.default_rng(0))
-        posts = [[row for row in rows if row["checkpoint"] == checkpoint] for rows in annotations]
-        report.values[checkpoint] |= stance_metrics.estimate(posts, np.random.default_rng(0))
-        report.threads[checkpoint] = [len(rows) for rows in at if rows]
-        report.published[checkpoint] = comparable(runs[0], checkpoint, label_set.name)
-        if debates := debate_report.statistics_of([row for rows in at for row in rows]):
-            debates["accuracy_per_1000_tokens"] = debate_report.per_thousand(report.values[checkpoint], checkpoint)
-        report.debates[checkpoint] = debates
-    return report
+    if out.is_dir() or not out.name:
+        raise UsageError(f"cannot write {out}: it is a folder; name a file in it")
+    from rich.progress import track
+
+    from eval.database import connect
+    from eval.pages import gather, page, threads
+    from eval.pages.escape import script_json
+    from eval.pages.sections import tests
+
+    notes.print(f"reading {', '.join(names)} …", style="dim", markup=False, highlight=False)
+    with connect(db, read_only=True) as connection:
+        sides, keys = gather.sides(connection, names)
+        tested = tests(connection, sides)
+    editions = gather.editions(sides, keys, data_dir, posts=posts)
+    order = threads.keys_of(sides)
+    found = threads.pieces(db, sides, editions, order, posts=posts)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as work:
+            pieces: list[Path] = []
+            starts, done, total = [], 0, 0
+            for count, text in track(found, "threads", console=notes, total=None, transient=True):
+                path = Path(work) / f"{len(pieces)}.js"
+                path.write_text(text, "utf-8")
+                pieces.append(path)
+                starts.append(done)
+                done, total = done + count, total + len(text)
+            beside = total > IN_ONE_FILE and not one_file
+            folder = out.with_name(f"{out.stem}.data")
+            index = threads.index(sides, editions, order) | {"starts": starts, "folder": folder.name if beside else ""}
+            claims = script_json(index["claims"])
+            if beside:  # the page opens without them, and lists them as soon as they are there
+                index["claims"] = []
+            made = Path(work) / "page.html"
+            name = page.write(made, sides, editions, tested, index, [] if beside else pieces)
+            _clear(folder)
+            made.replace(out)
+            if beside:
+                folder.mkdir(exist_ok=True)
+                for number, path in enumerate(pieces):
+                    path.write_text(page.piece_script(name, number, path.read_text("utf-8")), "utf-8")
+                    shutil.move(path, folder / path.name)
+                (folder / "claims.js").write_text(page.piece_script(name, "claims", claims), "utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {out}: {error.strerror or error}") from None
+    also = f" and {folder}, which belong together" if beside else ""
+    notes.print(f"written to {out}{also}", style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
-def show(report: Report, console: Console) -> None:
-    """Print the report: as many tables beneath each other as the width asks for."""
-    first = report.runs[0]
-    console.print(Text(clean(judged(first)), style="bold"))
-    how = ", ".join([f"how {first['how']}", f"model {first['model']}", *options(first)])
-    console.print(Text(clean(f"when {first['when']}, {how}"), style="bold"))
-    if (first["corpus_counts"] or {}).get("variant"):
-        console.print(
-            Text(
-                f"This is not the published {first['dataset']}, but a sample or variant of it: "
-                f"see python -m corpora check {first['dataset']}",
-                style="yellow",
-            )
-        )
-    if report.state:
-        console.print(Text(report.state, style="bold yellow"))
-    if not report.values:
-        console.print("nothing judged yet")
-        return
-    hidden = _HIDDEN - ({"micro_f1"} if (first["config"] or {}).get("task") else set())
-    measured = list(dict.fromkeys(name for values in report.values.values() for name in values))
-    names = [name for name in measured if name not in (*hidden, *_ORDER) and not is_of_stances(name)] + list(_ORDER)
-    names = [name for name in names if all(name in values for values in report.values.values())]
-    if not any(values["calls_per_thread"].value for values in report.values.values()):
-        names = [name for name in names if name not in _OF_CALLS]
-    _print_tables(report, names, console)
-    if of_stances := [name for name in measured if is_of_stances(name)]:
-        console.print(Text("stances of posts", style="bold"))
-        _print_tables(report, of_stances, console)
-    seeds = max(map(len, report.threads.values()))
-    over = f"mean ± std over {seeds} seeds, " if seeds > 1 else ""
-    note = f"{over}[95 % bootstrap interval over threads]; abstained and failed threads count as wrong"
-    together = ", calls and tokens those of all checkpoints together" if len(report.values) > 1 else ""
-    console.print(Text(f"{note}; seconds, calls and tokens are per thread{together}", style="dim"))
-    for text in footnotes(first, [row for rows in report.published.values() for row in rows]):
-        console.print(Text(clean(text), style="dim"))
-    for checkpoint, statistics in report.debates.items():
-        debate_report.show(statistics, console, checkpoint)
+def _clear(folder: Path) -> None:
+    """Remove the pieces of an older page of this name, and nothing else."""
+    if folder.is_dir():
+        for path in folder.glob("*.js"):
+            if path.stem.isdigit() or path.stem == "claims":
+                path.unlink()
+        if not any(folder.iterdir()):
+            folder.rmdir()
 
 
-def _print_tables(report: Report, names: Sequence[str], console: Console) -> None:
-    row_heads = max(len(line) for line in _row_heads(report))
-    cells = {name: [head(name), *(_cell(values, name) for values in report.values.values())] for name in names}
-    for chunk in fit(cells, console.width - row_heads):
-        console.print(_table(report, chunk))
-        console.print()
-
-
-def _cell(values: dict[str, Estimate], name: str) -> str:
-    return cell(values[name]) if name in values else "–"
-
-
-def _row_heads(report: Report) -> list[str]:
-    heads = [_row_head(report, checkpoint) for checkpoint in report.values]
-    return [line for head in heads for line in head.split("\n")] + [
-        PAPER + row.system for rows in report.published.values() for row in rows
-    ]
-
-
-def _row_head(report: Report, checkpoint: str | None) -> str:
-    counts = report.threads[checkpoint]
-    low, high = min(counts), max(counts)
-    return f"{checkpoint or report.runs[0]['when']}\nn = {low if low == high else f'{low}–{high}'}"
-
-
-def _table(report: Report, names: Sequence[str]) -> Table:
-    table = plain_table()
-    table.add_column("read", no_wrap=True)
-    for name in names:
-        table.add_column(Text(clean(head(name))), justify="right", no_wrap=True)
-    for checkpoint, values in report.values.items():
-        table.add_row(Text(_row_head(report, checkpoint)), *(Text(_cell(values, name)) for name in names))
-        for row in report.published.get(checkpoint, []):
-            if any(name in row.values for name in names):
-                table.add_row(Text(PAPER + row.system), *(paper_cell(row, name) for name in names), style="italic")
-    return table
+if __name__ == "__main__":
+    main()

@@ -16,8 +16,9 @@ from corpora.splits import Fold
 from corpora.thread import ClaimThread
 from eval import annotations
 from eval.metrics import flip_rate
+from eval.opening import settings_of
 from eval.plan import Plan
-from eval.task_options import WITH_STANCES
+from eval.task_options import WITH_STANCES, chat_network
 from graphs.context import Method
 from graphs.hows import is_scorer, open_verifier
 from graphs.methods import open_policy
@@ -71,6 +72,7 @@ def parts_of(plan: Plan, tools: Tools, fold: Fold, seed: int) -> Parts:
         stance_threads=stance_threads(plan, fold),
         network=config.network or "encoder",
         base_url=config.base_url,
+        chat=settings_of(config, network) if (network := chat_network(config)) else None,
         jsdrv=read_jsdrv(config.jsdrv),
         examples=config.examples,
         classes=plan.classes,

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import Any
 
 from rich.console import Console
 
-from agents.call_log import CallLog, Totals
+from agents.call_log import CallLog
 from agents.encoder import Encoder
 from agents.models import Model
+from agents.totals import Totals
 from corpora.errors import UsageError
 from corpora.locate import cache_dir
 from corpora.splits import Fold
@@ -24,7 +25,7 @@ from eval.plan import Plan, make_plan
 from eval.prepare import tasks_of, train_networks
 from eval.progress import RunProgress
 from eval.read import EXPERTS, fetch_calls, find_runs, finished_threads, read_run
-from eval.report import Report, collect, show
+from eval.results import Results, collect, show
 from eval.runner import Job, RunStopped, Tools, jobs, run_jobs, texts_to_embed, unfinished
 from eval.store import Writer
 from eval.task_options import chat_network
@@ -45,7 +46,7 @@ def run(config: RunConfig) -> int:
         return run_plan(plan, shared)
 
 
-def run_plan(plan: Plan, shared: Shared, shown: Callable[[Report], None] | None = None) -> int:
+def run_plan(plan: Plan, shared: Shared, shown: Callable[[Results], None] | None = None) -> int:
     """Judge a corpus that was read before.
 
     Args:
@@ -63,7 +64,7 @@ def run_plan(plan: Plan, shared: Shared, shown: Callable[[Report], None] | None 
         gc.unfreeze()
 
 
-def present(report: Report, config: RunConfig, console: Console) -> None:
+def present(report: Results, config: RunConfig, console: Console) -> None:
     """Print a run's table, and where it is stored."""
     show(report, console)
     run = report.runs[0]
@@ -72,6 +73,15 @@ def present(report: Report, config: RunConfig, console: Console) -> None:
     if config.when == "eard":
         again = f"--dataset {config.dataset} --labels {run['config']['labels']}"
         console.print(f"beside baselines and chance: python -m eval.study table {again}", style="dim")
+
+
+def write_page(found: Sequence[Results], config: RunConfig, notes: Console) -> None:
+    """Write the page that --report asks for, of all that was run."""
+    if config.report:
+        from eval.report import write
+
+        names = [report.runs[0]["config_id"] for report in found]
+        write(names, config.report, config.db, notes, data_dir=config.data_dir)
 
 
 class _Session:
@@ -83,7 +93,7 @@ class _Session:
         shared: Shared,
         console: Console,
         notes: Console,
-        shown: Callable[[Report], None] | None,
+        shown: Callable[[Results], None] | None,
     ) -> None:
         self.plan, self.config, self.console, self.notes, self.shown = plan, plan.config, console, notes, shown
         self.record: Callable[[dict[str, Any]], None] = lambda _: None
@@ -227,6 +237,7 @@ class _Session:
             self.shown(report)
         else:
             present(report, self.config, self.console)
+            write_page([report], self.config, self.notes)
 
     def _attempt(self) -> int:
         """The attempt to work on: the newest that the database knows, or with --fresh the one after it."""

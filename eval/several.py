@@ -9,7 +9,7 @@ from rich.console import Console
 
 from eval.opening import Shared
 from eval.plan import Plan
-from eval.report import Report
+from eval.results import Results
 from eval.session import run_plan
 from eval.titles import remarks
 
@@ -41,7 +41,7 @@ class Series:
         self.measured = False
         """Whether there is anything to print."""
 
-    def run(self, name: str, plan: Plan, shown: Callable[[Report], None]) -> None:
+    def run(self, name: str, plan: Plan, shown: Callable[[Results], None]) -> None:
         """Run the next one, or continue it, or show what it measured before.
 
         Args:
@@ -60,7 +60,7 @@ class Series:
                 self._note(text)
                 self._said.add(text)
 
-        def measured(report: Report) -> None:
+        def measured(report: Results) -> None:
             self.measured = True
             shown(report)
 

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with one_line_errors():
         from rich.console import Console
 
-        from eval import read, report, thread_view
+        from eval import read, results, thread_view
         from eval.database import connect
 
         console = Console(highlight=False)
@@ -53,14 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return
         with connect(options.db, read_only=True) as connection:
             runs = read.find_runs(connection, options.run)
-            found = report.collect(connection, runs)
+            found = results.collect(connection, runs)
             judged = judgements(read.predictions(connection, run["run_id"]) for run in runs)
         if options.json:
             console.print_json(data=found.as_dict() | {"record": records(runs), "threads": judged}, ensure_ascii=True)
             return
         console.print(_grid(records(runs)))
         console.print()
-        report.show(found, console)
+        results.show(found, console)
         console.print()
         shown = judged if options.all else judged[:LISTED]
         console.print(_threads(shown))
@@ -102,7 +102,7 @@ def _pairs(values: Row | None) -> str:
 
 def judgements(runs: Iterable[Sequence[Row]]) -> list[Row]:
     """Each thread at each checkpoint, as all the runs judged it; those most often wrong first."""
-    from eval.report import order
+    from eval.results import order
 
     found: dict[tuple[str, str | None], Row] = {}
     for row in (row for rows in runs for row in rows):
@@ -128,7 +128,7 @@ def _grid(values: Row) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    from eval.report import clean
+    from eval.results import clean
 
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="bold", no_wrap=True)
@@ -142,7 +142,7 @@ def _threads(judged: Sequence[Row]) -> "Table":
     from rich.text import Text
 
     from eval.cells import plain_table
-    from eval.report import line
+    from eval.results import line
 
     table = plain_table()
     for head in ("thread", "read", "gold", "given", "posts", "why no verdict"):

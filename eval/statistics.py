@@ -19,6 +19,8 @@ Confusions = NDArray[np.float64]
 DRAWS = 2_000
 _NORMAL_FROM = 10_000
 _Z = 1.959964
+_AT_ONCE = 1_000_000
+"""Threads drawn at once: some tens of megabytes."""
 
 
 def confusions(runs: NDArray[np.int64], k: int) -> Confusions:
@@ -86,8 +88,12 @@ def mean_intervals(
             ]
         both = np.concatenate([np.where(present, values, 0), present]).reshape(-1, n).T
         sums = np.empty((draws, both.shape[1]))
-        for draw in range(draws):
-            sums[draw] = np.bincount(rng.integers(n, size=n), minlength=n) @ both
+        block = max(1, _AT_ONCE // n)
+        for start in range(0, draws, block):
+            drawn = rng.integers(n, size=(min(block, draws - start), n))
+            of_its_own = n * np.arange(len(drawn))[:, None]  # a range of numbers a draw, so that one count does for all
+            counts = np.bincount((drawn + of_its_own).ravel(), minlength=drawn.size).reshape(drawn.shape)
+            sums[start : start + len(drawn)] = counts.astype(float) @ both
         totals, counts = sums.reshape(draws, 2, metrics, runs).swapaxes(0, 1)
         return [percentiles(column) for column in (totals / counts).mean(axis=2).T]
 

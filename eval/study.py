@@ -16,7 +16,7 @@ from eval.study_options import read_study, rows_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from eval.report import Report
+    from eval.results import Results
     from eval.several import Series
     from eval.study_table import Result
 
@@ -44,7 +44,7 @@ def check(rows: Sequence[studies.Row]) -> None:
             open_model(ModelSettings(name, base_url=url))
 
 
-def run_rows(rows: Sequence[studies.Row], series: "Series", found: "dict[studies.Row, Report]") -> None:
+def run_rows(rows: Sequence[studies.Row], series: "Series", found: "dict[studies.Row, Results]") -> None:
     """Run what has not been run, row by row, each run once.
 
     Args:
@@ -58,7 +58,7 @@ def run_rows(rows: Sequence[studies.Row], series: "Series", found: "dict[studies
     from eval.plan import make_plan
     from eval.study_table import Result
 
-    reports: dict[RunConfig, Report] = {}
+    reports: dict[RunConfig, Results] = {}
     for row in rows:
         config, of = row.config, [each for each in rows if each.config == row.config and not each.random]
         if row.random:
@@ -69,7 +69,7 @@ def run_rows(rows: Sequence[studies.Row], series: "Series", found: "dict[studies
             found[row] = reports[config]
             continue
 
-        def shown(report: "Report", config: RunConfig = config, of: Sequence[studies.Row] = of) -> None:
+        def shown(report: "Results", config: RunConfig = config, of: Sequence[studies.Row] = of) -> None:
             reports[config] = report
             found.update(dict.fromkeys(of, report))
 
@@ -80,7 +80,7 @@ def finish(options: argparse.Namespace, base: RunConfig, found: "list[Result]", 
     """Print, store and draw a study that is complete."""
     from eval import plots, study_audit, study_table
     from eval.database import connect
-    from eval.report import clean
+    from eval.results import clean
 
     study_table.show(options.name, found, console)
     if options.name in jsdrv_studies.ABOUT:
@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return dry_run(rows, notes)
         check(rows)
         make_folder(options.out)
-        found: dict[studies.Row, Report] = {}
+        found: dict[studies.Row, Results] = {}
 
         def end(code: int) -> None:
             results = [Result(row, found[row]) for row in rows if row in found]

@@ -12,7 +12,7 @@ from rich.text import Text
 from eval import read
 from eval.cells import plain_table
 from eval.compare import Comparison, measure
-from eval.report import clean, label_set_of
+from eval.results import clean, label_set_of
 from eval.statistics import holm
 from eval.studies import NONE, SHUFFLED
 from eval.study_table import Result

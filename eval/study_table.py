@@ -13,8 +13,8 @@ from eval.cells import PAPER, cell, fit, head, paper_cell, plain_table
 from eval.comparable import footnotes
 from eval.metrics import Estimate
 from eval.published import Published, graph_networks
-from eval.report import Report, clean, is_published, judged
-from eval.report import debate_options as of_run
+from eval.results import Results, clean, is_published, judged
+from eval.results import debate_options as of_run
 from eval.studies import Row
 
 _AGENT = ("macro_f1", "accuracy", "early_rate", "sea", "calls_per_thread", "abstained", "failed")
@@ -39,7 +39,7 @@ class Result:
     """One row of a study and what was measured."""
 
     row: Row
-    report: Report
+    report: Results
     """Of the row's whole run, all checkpoints."""
 
     @property

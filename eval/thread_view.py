@@ -13,11 +13,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from corpora.catalog import LoadedCorpus, load
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread
 from eval import annotation_view, debate_view, read
 from eval.attacks import attack_named
-from eval.report import clean, line, order
+from eval.results import clean, line, order
 
 Row = dict[str, Any]
 
@@ -114,16 +115,32 @@ def find(run: Row, data_dir: Path | None, thread_id: str) -> ClaimThread:
     Raises:
         UsageError: the corpus is not here, or has changed.
     """
-    from corpora.catalog import load
+    for thread in corpus_of(run, data_dir).threads:
+        if thread.id == thread_id:
+            return as_judged(run, thread)
+    raise UsageError(f"{run['dataset']} no longer has this thread; its files have changed since")
 
+
+def corpus_of(run: Row, data_dir: Path | None) -> LoadedCorpus:
+    """The corpus that a run judged, read again.
+
+    Args:
+        run: Row of `runs`.
+        data_dir: Where it lies; None for where it was at the time.
+
+    Raises:
+        UsageError: it is not here.
+    """
     config = run["config"] or {}
     there = data_dir or (Path(config["data_dir"]) if config.get("data_dir") else None)
     name = config.get("dataset") or run["dataset"]
-    corpus = load(name, data_dir=there, keep_handles=bool(config.get("keep_handles")), environ=os.environ)
-    for thread in corpus.threads:
-        if thread.id == thread_id:
-            return attack_named(config["attack"])(thread) if config.get("attack") else thread
-    raise UsageError(f"{name} no longer has this thread; its files have changed since")
+    return load(name, data_dir=there, keep_handles=bool(config.get("keep_handles")), environ=os.environ)
+
+
+def as_judged(run: Row, thread: ClaimThread) -> ClaimThread:
+    """A thread as a run's method saw it: with the hostile post that it was attacked with, where it was."""
+    attack = (run["config"] or {}).get("attack")
+    return attack_named(attack)(thread) if attack else thread
 
 
 def _posts(

@@ -10,7 +10,7 @@ loop.
 import sys
 
 if __name__ == "__main__":  # before LangGraph is imported, which takes a second that --help need not wait for
-    from graphs.jsdrv_command import main
+    from graphs.jsdrv.command import main
 
     sys.exit(main())
 
@@ -22,8 +22,9 @@ from langgraph.types import interrupt
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from graphs.jsdrv_context import TrainingContext, cycle_of
-from graphs.jsdrv_review import payload, read_answer
+from graphs.checked import parse
+from graphs.jsdrv.context import TrainingContext, cycle_of, held
+from graphs.jsdrv.review import REVIEW, payload, read_answer
 from training.jsdrv import annotating, learning, selecting, validating
 
 
@@ -31,6 +32,12 @@ class Input(BaseModel):
     """When to end."""
 
     epochs: int | None = Field(default=None, description="End after so many epochs, if the settings allow more", ge=0)
+
+
+class Given(TypedDict, total=False):
+    """The same, before it was looked at."""
+
+    epochs: Any
 
 
 class State(TypedDict):
@@ -63,31 +70,33 @@ class Output(BaseModel):
     scores: list[dict[str, Any]] = Field(description="A row per epoch: claims, posts, rewards, losses, validation")
 
 
-def pretrain(state: Input, runtime: Runtime[TrainingContext]) -> dict[str, Any]:
+def pretrain(state: Given, runtime: Runtime[TrainingContext]) -> dict[str, Any]:
     """Teach SD from stance corpora and RV from the seeds."""
-    cycle = cycle_of(runtime.context)
+    given = parse(Input, state)
     fresh = {"epoch": 0, "streak": 0, "drawn": {}, "kept": {}, "vetoed": [], "ended": None, "best_epoch": None}
-    if cycle.finished:  # there is nothing to add to what was concluded
-        about = validating.read_about(cycle.out)
-        return fresh | {"limit": 0, "scores": about["epochs"], "ended": about["ended"]}
-    learning.pretrain(cycle)
-    most = cycle.settings.epochs
-    limit = most if state.epochs is None else min(most, state.epochs)
-    return fresh | {"limit": limit, "scores": [validating.validate(cycle, 0)]}
+    with held(runtime.context) as cycle:
+        if cycle.finished:  # there is nothing to add to what was concluded
+            about = validating.read_about(cycle.out)
+            return fresh | {"limit": 0, "scores": about["epochs"], "ended": about["ended"]}
+        learning.pretrain(cycle)
+        most = cycle.settings.epochs
+        limit = most if given.epochs is None else min(most, given.epochs)
+        return fresh | {"limit": limit, "scores": [validating.validate(cycle, 0)]}
 
 
 def annotate(state: State, runtime: Runtime[TrainingContext]) -> dict[str, Any]:
     """Draw claims and posts, and have both networks annotate them."""
     epoch = state["epoch"] + 1
-    rows = annotating.annotate(cycle_of(runtime.context), epoch)
+    with held(runtime.context) as cycle:
+        rows = annotating.annotate(cycle, epoch)
     drawn = {row["id"]: [post["id"] for post in row["posts"]] for row in rows}
     return {"epoch": epoch, "drawn": drawn, "kept": {}, "vetoed": []}
 
 
 def select(state: State, runtime: Runtime[TrainingContext]) -> dict[str, Any]:
     """Decide what is kept, and teach the selector by what RV makes of it."""
-    cycle = cycle_of(runtime.context)
-    found = selecting.select(cycle, state["epoch"], state["streak"])
+    with held(runtime.context) as cycle:
+        found = selecting.select(cycle, state["epoch"], state["streak"])
     kept = {row["id"]: [post["id"] for post in row["posts"] if post["kept"]] for row in found["claims"] if row["kept"]}
     ended = f"{cycle.settings.kappa} selections in a row were rewarded" if found["ended"] else None
     return {"kept": kept, "streak": found["streak"], "ended": ended}
@@ -100,15 +109,18 @@ def route_review(_: State, runtime: Runtime[TrainingContext]) -> Literal["review
 
 def review(state: State, runtime: Runtime[TrainingContext]) -> dict[str, Any]:
     """Wait for a person, who may veto posts and claims or stop the training."""
-    cycle, problem = cycle_of(runtime.context), None
-    while True:
-        shown = payload(cycle, state["epoch"], problem)
+    cycle, epoch, problem = cycle_of(runtime.context), state["epoch"], None
+    # What was answered is kept beside what was learned by it, and stands when the checkpoints are gone.
+    answered = cycle.read(epoch, REVIEW)
+    while answered is None:
+        shown = payload(cycle, epoch, problem)
         answer = interrupt(shown)
         vetoed, stop, problem = read_answer(answer, shown)
-        if stop:
-            return {"ended": "stopped by the reviewer", "kept": {}}
         if problem is None:
-            return {"vetoed": vetoed}
+            answered = cycle.write(epoch, REVIEW, {"vetoed": vetoed, "stop": stop})
+    if answered["stop"]:
+        return {"ended": "stopped by the reviewer", "kept": {}}
+    return {"vetoed": answered["vetoed"]}
 
 
 def route_learning(state: State) -> Literal["fine_tune", "conclude"]:
@@ -118,13 +130,15 @@ def route_learning(state: State) -> Literal["fine_tune", "conclude"]:
 
 def fine_tune(state: State, runtime: Runtime[TrainingContext]) -> dict[str, Any]:
     """Teach both networks what was kept."""
-    learning.fine_tune(cycle_of(runtime.context), state["epoch"], state["vetoed"])
+    with held(runtime.context) as cycle:
+        learning.fine_tune(cycle, state["epoch"], state["vetoed"])
     return {}
 
 
 def validate(state: State, runtime: Runtime[TrainingContext]) -> dict[str, Any]:
     """Judge the claims that were held out."""
-    row = validating.validate(cycle_of(runtime.context), state["epoch"])
+    with held(runtime.context) as cycle:
+        row = validating.validate(cycle, state["epoch"])
     ended = state["ended"] or (f"{state['limit']} epochs" if state["epoch"] >= state["limit"] else None)
     return {"scores": [*state["scores"], row], "ended": ended}
 
@@ -136,8 +150,8 @@ def route_epoch(state: State) -> Literal["annotate", "conclude"]:
 
 def conclude(state: State, runtime: Runtime[TrainingContext]) -> dict[str, Any]:
     """Keep the networks and the selector of the best epoch."""
-    ended, cycle = state["ended"] or "0 epochs", cycle_of(runtime.context)
-    about = validating.conclude(cycle, state["scores"][-1]["epoch"], ended)
+    with held(runtime.context) as cycle:
+        about = validating.conclude(cycle, state["scores"][-1]["epoch"], state["ended"] or "0 epochs")
     return {"best_epoch": about["best_epoch"], "ended": about["ended"]}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, cast
 
+from langgraph.channels import EphemeralValue
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, Send
@@ -21,9 +22,10 @@ from agents.debate.evidence import halves, separate
 from agents.debate.scoring import Batch
 from agents.debate.transcript import Scored, Transcript, Turn, flips
 from agents.verdict import Verdict
-from corpora.thread import ClaimThread, Language, Post
+from corpora.thread import ClaimThread
 from graphs.debate_context import DebateContext, debate_of
-from graphs.stop_then_detect import Input
+from graphs.stop_then_detect import Input, known_thread
+from graphs.stop_then_detect import State as Conversation
 from graphs.stop_then_detect import admit as admit_posts
 
 SPEAKERS = ("p", "n", "agent", "judge")
@@ -33,10 +35,12 @@ SPEAKERS = ("p", "n", "agent", "judge")
 class State(TypedDict):
     """What the nodes share; plain values only, so that any checkpointer can hold it."""
 
-    id: str
-    language: Language
-    posts: list[dict[str, Any]] | tuple[Post, ...]
-    """Fields of `Post`, or in a batch, which has no checkpoints, the posts themselves."""
+    posts: Annotated[Any, EphemeralValue]
+    """What was sent, for `admit` alone, as in stop_then_detect."""
+    id: Annotated[Any, EphemeralValue]
+    language: Annotated[Any, EphemeralValue]
+    conversation: dict[str, Any] | ClaimThread
+    """What was taken in: id, language, and posts as fields of `Post`; in a batch the thread itself."""
     scores: Annotated[dict[str, float | None], operator.or_]
     """Comment id -> score."""
     quotes: Annotated[dict[str, str], operator.or_]
@@ -47,6 +51,8 @@ class State(TypedDict):
     n: list[int]
     turns: Annotated[list[Turn], operator.add]
     calls: Annotated[int, operator.add]
+    stopped: str | None
+    """How the debaters stood after the last round, and what came of it."""
     verdict: dict[str, Any] | None
 
 
@@ -54,6 +60,7 @@ class Output(BaseModel):
     """The verdict, and the debate that led to it."""
 
     verdict: dict[str, Any] = Field(description="label, outcome, reason, rationale, stances, debate (the transcript)")
+    stopped: str | None = Field(description="Why the debate ended where it did")
     subjective: bool | None = Field(description="Whether the claim only expresses an opinion, if that could be read")
     turns: list[Turn] = Field(description="What was said: speaker, round, label, text, cited posts")
     arguments: dict[str, str] = Field(description="Speaker -> last argument: p, n and the judge, or the agent alone")
@@ -62,12 +69,13 @@ class Output(BaseModel):
     calls: int = Field(description="Questions asked of chat models")
 
 
-async def admit(state: Input) -> dict[str, Any]:
+async def admit(state: State) -> dict[str, Any]:
     """Take the conversation in."""
-    admitted = await admit_posts(state)
+    admitted = await admit_posts(cast("Conversation", state))
     # A server's thread may have held another debate before: nothing of it is this one's.
     fresh = {"scores": {}, "quotes": {}, "turns": [], "calls": 0}
-    found = {name: admitted[name] for name in ("id", "language", "posts")} | {"subjective": None}
+    found = {"conversation": admitted["conversation"], "subjective": None, "stopped": None, "verdict": None}
+    found |= {"p": [], "n": [], "arguments": {}, "flips": {}}
     return found | {name: Overwrite(nothing) for name, nothing in fresh.items()}
 
 
@@ -76,7 +84,9 @@ async def hand_out(state: State, runtime: Runtime[DebateContext]) -> list[Send] 
     debate = await debate_of(runtime.context)
     sends = [Send("score_comments", batch) for batch in debate.batches(_thread(state))]
     if asks_kind(debate):
-        sends.append(Send("classify_claim", {**state, "posts": state["posts"][:1]}))
+        claim = {**cast("dict[str, Any]", state["conversation"])}
+        claim["posts"] = claim["posts"][:1]
+        sends.append(Send("classify_claim", {**state, "conversation": claim}))
     return sends or "separate_stances"
 
 
@@ -130,22 +140,33 @@ async def argue_alone(state: State, runtime: Runtime[DebateContext]) -> dict[str
     return await _argue(state, await debate_of(runtime.context), "agent")
 
 
-async def moderate(state: State) -> dict[str, Any]:
-    """Wait for both debaters; where it goes from here, `route_debate` says."""
-    return {}
+async def moderate(state: State, runtime: Runtime[DebateContext]) -> dict[str, Any]:
+    """Wait for both debaters, and say where it goes from here and why; `route_debate` leads there."""
+    return {"stopped": _moderated(state, await debate_of(runtime.context))[1]}
 
 
 async def route_debate(
     state: State, runtime: Runtime[DebateContext]
 ) -> list[Literal["argue_support", "argue_oppose", "judge", "conclude"]]:
     """Go another round, call the judge, or conclude."""
-    settings = (await debate_of(runtime.context)).settings
-    p, n = (_last(state["turns"], speaker) for speaker in ("p", "n"))
+    return _moderated(state, await debate_of(runtime.context))[0]
+
+
+def _moderated(
+    state: State, debate: Debate
+) -> tuple[list[Literal["argue_support", "argue_oppose", "judge", "conclude"]], str]:
+    """Where the debate goes after a round, and why."""
+    settings, (p, n) = debate.settings, (_last(state["turns"], speaker) for speaker in ("p", "n"))
     agreed = p["label"] is not None and p["label"] == n["label"]
+    stand = f"after round {p['round']} of {settings.rounds} p says {p['label'] or '?'}, n says {n['label'] or '?'}"
     if p["round"] < settings.rounds and not (settings.gate and p["round"] == 0 and agreed):
-        return ["argue_support", "argue_oppose"]
+        return ["argue_support", "argue_oppose"], f"{stand}: they answer each other"
+    if agreed:
+        return ["conclude"], f"{stand}: they agree"
     # Where one debater abstains the judge decides; two abstentions leave nothing to judge by.
-    return ["conclude"] if agreed or (p["label"] is None and n["label"] is None) else ["judge"]
+    if p["label"] is None and n["label"] is None:
+        return ["conclude"], f"{stand}: nobody gave a label"
+    return ["judge"], f"{stand}: the judge decides"
 
 
 async def judge(state: State, runtime: Runtime[DebateContext]) -> dict[str, Any]:
@@ -227,9 +248,7 @@ def _scored(state: State) -> dict[int, Scored]:
 
 
 def _thread(state: State) -> ClaimThread:
-    posts = state["posts"]
-    known = posts if isinstance(posts, tuple) else tuple(Post(**post) for post in posts)
-    return ClaimThread(state["id"], known, language=state["language"])
+    return known_thread(state["conversation"])
 
 
 builder = StateGraph(State, context_schema=DebateContext, input_schema=Input, output_schema=Output)
@@ -247,10 +266,10 @@ builder.add_edge(START, "admit")
 builder.add_conditional_edges("admit", hand_out, ["score_comments", "classify_claim", "separate_stances"])
 builder.add_edge("score_comments", "separate_stances")
 builder.add_edge("classify_claim", "separate_stances")
-builder.add_conditional_edges("separate_stances", route_opening)
+builder.add_conditional_edges("separate_stances", route_opening, ["argue_support", "argue_oppose", "argue_alone"])
 builder.add_edge("argue_support", "moderate")
 builder.add_edge("argue_oppose", "moderate")
-builder.add_conditional_edges("moderate", route_debate)
+builder.add_conditional_edges("moderate", route_debate, ["argue_support", "argue_oppose", "judge", "conclude"])
 builder.add_edge("argue_alone", "conclude")
 builder.add_edge("judge", "conclude")
 builder.add_edge("conclude", END)

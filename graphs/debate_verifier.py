@@ -39,9 +39,7 @@ async def run_nodes(thread: ClaimThread, debate: Debate) -> State:
     """Run the machine's own nodes in the graph's order, for batches, which need no checkpoints (see docs/s2mad.md)."""
     runtime: Runtime[Any] = Runtime(context=debate)
     state: dict[str, Any] = {
-        "id": thread.id,
-        "language": thread.language,
-        "posts": thread.posts,
+        "conversation": thread,
         "scores": {},
         "quotes": {},
         "subjective": None,

@@ -30,6 +30,7 @@ __all__ = [
     "known",
     "learns",
     "learns_from_shots",
+    "names",
     "open_policy",
     "open_verifier",
 ]
@@ -125,15 +126,23 @@ class When:
     """Whether it needs the sentence encoder."""
     learns: bool = False
     """Whether it is trained on labelled shots, unless an argument names what is trained."""
+    means: str = "enough has been heard"
+    """What is the case where it stops: told in a trace."""
 
 
 WHEN = {
-    "first-post": When(lambda *_: after_posts("1"), "after the source post"),
+    "first-post": When(lambda *_: after_posts("1"), "after the source post", means="the source post is read"),
     "all-posts": When(lambda *_: after_posts("all"), "after the last post"),
-    "posts": When(lambda text, _: after_posts(text), "after N posts, or all", "N", after_posts),
+    "posts": When(
+        lambda text, _: after_posts(text), "after N posts, or all", "N", after_posts, means="that many are read"
+    ),
     "hours": When(lambda text, _: after_hours(text), "H hours after the source post", "H", after_hours),
     "confidence": When(
-        _confidence, "where the verifier gives a label probability T", "T", lambda text: _share(text, "confidence")
+        _confidence,
+        "where the verifier gives a label probability T",
+        "T",
+        lambda text: _share(text, "confidence"),
+        means="the verifier gives its label that probability",
     ),
     "eard": When(
         _eard,
@@ -142,6 +151,7 @@ WHEN = {
         _policy_folder,
         reads_vectors=True,
         learns=True,
+        means="the trained agent says stop",
     ),
     "ced": When(
         lambda text, parts: verifiers.baseline("ced", parts, text).policy,
@@ -150,24 +160,41 @@ WHEN = {
         lambda text: text and _share(text, "ced"),
         reads_vectors=True,
         learns=True,
+        means="a label reaches the threshold of probability",
     ),
     "erd": When(
         lambda _, parts: verifiers.baseline("erd", parts).policy,
         "where ERD's deep Q-network says stop",
         reads_vectors=True,
         learns=True,
+        means="the deep Q-network values stopping above reading on",
     ),
     "heard": When(
         lambda _, parts: verifiers.baseline("heard", parts).policy,
         "where less than one more change of label is expected: HEARD",
         reads_vectors=True,
         learns=True,
+        means="less than one more change of label is expected",
     ),
     "random": When(
-        _random, "by chance, at a mean early rate of ER: the floor", "ER", lambda text: _share(text, "random")
+        _random,
+        "by chance, at a mean early rate of ER: the floor",
+        "ER",
+        lambda text: _share(text, "random"),
+        means="chance says so",
     ),
     "oracle": When(_oracle, "where the verifier is first right: the ceiling"),
 }
+
+
+def names(table: Mapping[str, When] | Mapping[str, How], without: str = "") -> str:
+    """All that may be chosen, with what stands after a colon: `posts:N, hours:H, eard[:DIR] …`."""
+    told = []
+    for name, entry in table.items():
+        argument = entry.argument or ""
+        optional = argument.startswith("[")
+        told += [name + (f"[:{argument[1:]}" if optional else f":{argument}" if argument else "")]
+    return ", ".join(each for each in told if each != without)
 
 
 def checkpoints(when: str) -> list[str]:

@@ -12,7 +12,7 @@ from corpora.thread import ClaimThread
 if TYPE_CHECKING:
     from agents.call_log import CallLog
     from agents.encoder import Encoder
-    from agents.models import Model
+    from agents.models import Model, ModelSettings
     from training.jsdrv.settings import JsdrvSettings
     from training.recurrent import Baseline
     from training.settings import Settings
@@ -46,6 +46,8 @@ class Parts:
     """What JSDRV's networks are: "encoder", hf:PATH-OR-NAME or openai:NAME."""
     base_url: str | None = None
     """Where they answer, if that is a server."""
+    chat: "ModelSettings | None" = None
+    """What they are opened with where they are an API's; None for the defaults."""
     jsdrv: "JsdrvSettings | None" = None
     """What they are trained with; None for the defaults."""
     examples: int = 0

@@ -1,13 +1,14 @@
 """Read a conversation post by post, stop when enough has been heard, then judge it once.
 
 The machine every published method is run by: *when* is a stop policy, *how* a verifier (`graphs/methods.py`).
-The last post forces the stop, so the loop is bounded by the thread's length.
+A step of the loop is a post; the last one forces the stop, so the loop is bounded by the thread's length.
 """
 
 import operator
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
+from langgraph.channels import EphemeralValue
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -17,23 +18,32 @@ from typing_extensions import TypedDict
 from agents.verdict import Verdict
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread, Language, Post
+from graphs.admitting import thread_of
+from graphs.checked import parse
 from graphs.context import Context, Method, method_of
+
+MOST_POSTS = 1_000
+"""Of a conversation that a graph reads; a server keeps its state after every one of them, all decisions included."""
+MOST_CHARACTERS = 20_000
+"""Of a post."""
 
 
 class InputPost(BaseModel):
     """One post, as a caller gives it."""
 
-    text: str = Field(description="What the post says")
+    text: str = Field(description="What the post says", max_length=MOST_CHARACTERS)
     seconds: float | None = Field(None, description="Seconds since the source post, if known", ge=0)
     author: str = Field("", description="Any name that tells speakers apart")
-    id: str | None = Field(None, description="Its id; its position if none is given")
+    id: str | None = Field(None, description="Its id; its position, counted from 0, if none is given")
     parent: str | None = Field(None, description="Id of the post it answers; the source post if none is given")
 
 
 class Input(BaseModel):
     """A conversation to judge: the source post, then the replies in time order."""
 
-    posts: list[InputPost] = Field(description="Source post first, then replies in time order", min_length=1)
+    posts: list[InputPost] = Field(
+        description="Source post first, then replies in time order", min_length=1, max_length=MOST_POSTS
+    )
     id: str = Field("thread", description="A name for the conversation, shown in the call log")
     language: Language = Field("en", description="Language of the prompts")
 
@@ -45,24 +55,34 @@ class Step(TypedDict):
     """Posts read so far."""
     post: str
     """Id of the post just read."""
-    text: str
-    """What it says, so that a trace reads like the conversation."""
     action: Literal["continue", "stop"]
     stop_probability: float
+    why: str
+    """Why it went on, or stopped."""
+
+
+STOP = 0.5
+"""Probability from which on the reading stops."""
 
 
 class State(TypedDict):
     """What the nodes share; plain values only, so that any checkpointer can hold it."""
 
-    id: str
-    language: Language
-    posts: list[dict[str, Any]] | tuple[Post, ...]
-    """All posts, as fields of `Post`, or in a batch, which has no checkpoints, the posts themselves.
+    posts: Annotated[Any, EphemeralValue]
+    """What was sent, for `admit` alone. A server's thread keeps nothing of it for a next run, which may send less."""
+    id: Annotated[Any, EphemeralValue]
+    language: Annotated[Any, EphemeralValue]
+    conversation: dict[str, Any] | ClaimThread
+    """What was taken in: id, language, and posts as fields of `Post`; in a batch, which has no checkpoints, the thread.
 
-    Nodes look at the first `read` of them and no further.
+    Nodes look at the first `read` of its posts and no further.
     """
     read: int
+    text: str
+    """What the post just read says, so that a trace reads like the conversation."""
     steps: Annotated[list[Step], operator.add]
+    stopped: str | None
+    judged: list[str]
     verdict: dict[str, Any] | None
 
 
@@ -71,53 +91,54 @@ class Output(BaseModel):
 
     verdict: dict[str, Any] = Field(description="label, probabilities, outcome, reason, rationale, stances")
     read: int = Field(description="Posts read when the reading stopped")
-    steps: list[Step] = Field(description="The decision after each post")
+    stopped: str = Field(description="Why it stopped there")
+    judged: list[str] = Field(description="Ids of the posts that the verdict is about")
+    text: str = Field(description="What the last post read says")
+    steps: list[Step] = Field(description="The decision after each post, and why")
 
 
-async def admit(state: Input) -> dict[str, Any]:
-    """Take the conversation in: give every post an id, a parent and its place in time."""
-    posts = [
-        Post(
-            post.id or str(index),
-            post.text,
-            post.seconds,
-            post.author,
-            None if index == 0 else (post.parent or state.posts[0].id or "0"),
-        )
-        for index, post in enumerate(state.posts)
-    ]
-    if len({post.id for post in posts}) < len(posts):
+async def admit(state: State) -> dict[str, Any]:
+    """Take the conversation in: check it, and put its posts through the rules that the corpora went through."""
+    given = parse(Input, state)
+    posts = [post.model_dump() | {"id": post.id or str(index)} for index, post in enumerate(given.posts)]
+    if len({post["id"] for post in posts}) < len(posts):
         raise UsageError("two posts have one id: leave the ids out, or make each its own")
-    return {"id": state.id, "language": state.language, "posts": [asdict(post) for post in posts], "read": 0} | {
+    times = [post["seconds"] for post in posts if post["seconds"] is not None]
+    if times != sorted(times):
+        raise UsageError("the posts are not in time order: sort them by seconds, the source post first")
+    if times and posts[0]["seconds"] is None:
+        posts[0]["seconds"] = 0.0  # seconds count from it
+    thread, _ = thread_of(given.id, posts, language=given.language)
+    admitted = {"id": thread.id, "language": thread.language, "posts": [asdict(post) for post in thread.posts]}
+    return {"conversation": admitted, "read": 0, "text": ""} | {
         # A server's thread may have held another conversation before: nothing of it is this one's.
         "steps": Overwrite([]),
+        "stopped": None,
+        "judged": [],
         "verdict": None,
     }
 
 
-async def read_post(state: State) -> dict[str, Any]:
-    """Read the next post."""
-    return {"read": state["read"] + 1}
-
-
-async def decide(state: State, runtime: Runtime[Context]) -> dict[str, Any]:
-    """Ask the stop policy whether the posts read so far are enough."""
+async def read_post(state: State, runtime: Runtime[Context]) -> dict[str, Any]:
+    """Read the next post, and ask the stop policy whether these are enough."""
     method = await method_of(runtime.context)
-    read, prefix, end = state["read"], _prefix(state), len(state["posts"])
+    read, end = state["read"] + 1, _length(state)
+    prefix, deadline = _prefix(state, read), method.policy.deadline
     probability = await method.policy(prefix)
-    if read < end and method.policy.deadline is not None:
+    upcoming = None
+    if read < end and deadline is not None:
         # A clock needs no later post to strike: the next one is asked only for its time, and stays unread.
-        upcoming = _prefix({**state, "read": read + 1}).posts[-1].seconds
-        probability = float(upcoming is not None and upcoming > method.policy.deadline)
-    stop = probability >= 0.5 or read == end
+        upcoming = _prefix(state, read + 1).posts[-1].seconds
+        probability = float(upcoming is not None and upcoming > deadline)
+    stop = probability >= STOP or read == end
     step: Step = {
         "step": read,
         "post": prefix.posts[-1].id,
-        "text": prefix.posts[-1].text,
         "action": "stop" if stop else "continue",
         "stop_probability": probability,
+        "why": why(method, probability, last=read == end, upcoming=upcoming),
     }
-    return {"steps": [step]}
+    return {"read": read, "text": prefix.posts[-1].text, "steps": [step]}
 
 
 def route(state: State) -> Literal["read_post", "verify"]:
@@ -127,26 +148,52 @@ def route(state: State) -> Literal["read_post", "verify"]:
 
 async def verify(state: State, runtime: Runtime[Context]) -> dict[str, Any]:
     """Judge the posts read, once."""
-    method = await method_of(runtime.context)
-    verdict: Verdict = await method.verifier(_prefix(state))
-    return {"verdict": {field.name: getattr(verdict, field.name) for field in fields(verdict)}}
+    method, prefix = await method_of(runtime.context), _prefix(state, state["read"])
+    verdict: Verdict = await method.verifier(prefix)
+    return {
+        "verdict": {field.name: getattr(verdict, field.name) for field in fields(verdict)},
+        "stopped": state["steps"][-1]["why"],
+        "judged": [post.id for post in prefix.posts],
+    }
 
 
-def _prefix(state: State) -> ClaimThread:
-    posts = state["posts"][: state["read"]]
-    known = posts if isinstance(posts, tuple) else tuple(Post(**post) for post in posts)
-    return ClaimThread(state["id"], known, language=state["language"])
+def _length(state: State) -> int:
+    known = state["conversation"]
+    return len(known.posts if isinstance(known, ClaimThread) else known["posts"])
+
+
+def _prefix(state: State, read: int) -> ClaimThread:
+    return known_thread(state["conversation"], read)
+
+
+def known_thread(known: dict[str, Any] | ClaimThread, read: int | None = None) -> ClaimThread:
+    """The first posts of what was taken in, or all of them; never with gold labels."""
+    if isinstance(known, ClaimThread):
+        return ClaimThread(known.id, known.posts[:read], language=known.language)
+    posts = tuple(Post(**post) for post in known["posts"][:read])
+    return ClaimThread(known["id"], posts, language=known["language"])
+
+
+def why(method: Method, probability: float, *, last: bool, upcoming: float | None) -> str:
+    """Why the reading goes on or stops after a post: the clock, the policy, or the last post."""
+    deadline = method.policy.deadline
+    if probability >= STOP and deadline is not None:
+        return (
+            f"{method.name}: the next post comes {upcoming:g} s after the source, past the deadline of {deadline:g} s"
+        )
+    told = f"stop probability {probability:.3f}, threshold {STOP}"
+    if probability >= STOP:
+        return f"{method.name}: {method.means} ({told})"
+    return f"the last post is read ({told})" if last else told
 
 
 builder = StateGraph(State, context_schema=Context, input_schema=Input, output_schema=Output)
 builder.add_node("admit", admit)
 builder.add_node("read_post", read_post)
-builder.add_node("decide", decide)
 builder.add_node("verify", verify)
 builder.add_edge(START, "admit")
 builder.add_edge("admit", "read_post")
-builder.add_edge("read_post", "decide")
-builder.add_conditional_edges("decide", route)
+builder.add_conditional_edges("read_post", route)
 builder.add_edge("verify", END)
 
 graph = builder.compile(name="stop then detect")
@@ -154,7 +201,7 @@ graph = builder.compile(name="stop then detect")
 
 def recursion_limit(n_posts: int) -> int:
     """Steps that a conversation of n posts can take at most; pass it to `graph.invoke`."""
-    return 2 * n_posts + 3
+    return n_posts + 3
 
 
 async def run_nodes(thread: ClaimThread, method: Method) -> State:
@@ -164,16 +211,21 @@ async def run_nodes(thread: ClaimThread, method: Method) -> State:
     """
     runtime: Runtime[Any] = Runtime(context=method)
     state: State = {
-        "id": thread.id,
-        "language": thread.language,
-        "posts": thread.posts,
+        "posts": None,
+        "id": None,
+        "language": None,
+        "conversation": thread,
         "read": 0,
+        "text": "",
         "steps": [],
+        "stopped": None,
+        "judged": [],
         "verdict": None,
     }
     while True:
-        state.update(await read_post(state))  # type: ignore[typeddict-item]
-        state["steps"] += (await decide(state, runtime))["steps"]
+        update = await read_post(state, runtime)
+        state["read"] = update["read"]
+        state["steps"] += update["steps"]
         if route(state) == "verify":
             state.update(await verify(state, runtime))  # type: ignore[typeddict-item]
             return state

@@ -81,7 +81,7 @@ def control(name: str, parts: Parts) -> Verifier:
 
 def jsdrv(parts: Parts) -> Verifier:
     """JSDRV's networks: those that learned from these parts, or a folder's."""
-    from graphs import jsdrv_verifier
+    from graphs.jsdrv import verifier as jsdrv_verifier
 
     return jsdrv_verifier.jsdrv(parts.how.partition(":")[2], parts)
 

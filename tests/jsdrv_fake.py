@@ -11,7 +11,7 @@ import numpy as np
 from agents.jsdrv.annotation import STANCES, VERACITIES, Annotation, Kept, StanceExample, VeracityExample
 from agents.models import ModelError
 from corpora.thread import ClaimThread, Gold, Post
-from graphs.jsdrv_training import check, train
+from graphs.jsdrv.training import check, train
 from training.jsdrv.cycle import Cycle
 from training.jsdrv.settings import read_jsdrv
 

@@ -1,6 +1,7 @@
 """Made-up corpora and servers for tests of whole commands."""
 
 import json
+import os
 import subprocess
 import sys
 import urllib.request
@@ -9,7 +10,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from agents.encoder import Encoder
+from corpora.locate import cache_dir
+
 ROOT = Path(__file__).parent.parent
+VECTORS = cache_dir(os.environ)
+"""Where vectors are cached on this machine: they are a text's own, and computing those of the sample takes half a
+minute."""
+
+
+def own_cache(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Give a test a cache of its own in a folder, empty but for the vectors of this machine."""
+    cache = folder / "cache" / "hearsay"
+    cache.mkdir(parents=True)
+    VECTORS.mkdir(parents=True, exist_ok=True)
+    file = Encoder(cache=VECTORS)._file
+    assert file
+    (cache / file.name).symlink_to(file)
+    patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
 
 
 def write_corpus(path: Path, threads: int, posts: int = 4, *, timed: bool = True) -> Path:

@@ -24,7 +24,7 @@ from eval.plan import make_plan
 from eval.run import main
 from eval.runner import Tools, parts_of
 from graphs.stoppers import folder
-from tests.made_up import RULES, write_corpus
+from tests.made_up import RULES, own_cache, write_corpus
 
 ATTACKS = attacks.attacks()
 LANGUAGES = ("en", "zh")
@@ -171,7 +171,7 @@ def test_ids_and_names_that_are_taken_are_left_alone() -> None:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own_cache(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "160")
     return tmp_path
 

@@ -20,6 +20,7 @@ from corpora.catalog import load
 from corpora.errors import UsageError
 from corpora.labels import LABEL_SETS
 from corpora.thread import ClaimThread, Post
+from tests.made_up import VECTORS
 from training.ced import CedSettings, ced, from_credible_point, loss
 from training.erd import CONTINUE, STOP, CheckpointEnv, ErdSettings, World, _checkpoint, erd, reward
 from training.recurrent import Reader, balanced, pad, read_along, seeded
@@ -95,7 +96,7 @@ def sample():
     by_label = {label: [thread for thread in threads if label_set.of(thread) == label] for label in label_set.labels}
     shots = [thread for some in by_label.values() for thread in some[:6]]
     tested = [thread for some in by_label.values() for thread in some[6:8]]
-    return Encoder(cache=None), shots, [label_set.of(shot) for shot in shots], tested
+    return Encoder(cache=VECTORS), shots, [label_set.of(shot) for shot in shots], tested
 
 
 def test_reading_post_by_post_gives_the_state_of_reading_at_once():

@@ -7,14 +7,14 @@ import pytest
 
 from eval import run, show
 from eval.read import fetch_calls
-from tests.made_up import RULES, asked, stub_process, write_corpus
+from tests.made_up import RULES, asked, own_cache, stub_process, write_corpus
 
 
 def test_calls_are_stored_as_json_and_served_to_another_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own_cache(tmp_path, monkeypatch)
     corpus = f"jsonl:{write_corpus(tmp_path / 'made-up.jsonl', 6)}"
     with stub_process(RULES) as url:
         command = ["--dataset", corpus, "--how", "direct", "--when", "all-posts", "--split", "all", "--seeds", "1"]

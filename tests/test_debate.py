@@ -301,6 +301,20 @@ def test_a_second_debate_on_one_thread_of_a_server_is_a_debate_of_its_own() -> N
         assert len(output["scores"]) == 5
 
 
+async def test_what_a_debate_leaves_on_a_server_is_gone_when_the_next_one_begins() -> None:
+    models = dict.fromkeys(("scorer", "debater", "judge"), debaters())
+    debate = Debate(CallLog(), models, None, RUMOR, DebateSettings())
+    saved = builder.compile(checkpointer=InMemorySaver(), interrupt_after=["admit"])
+    config: Any = {"configurable": {"thread_id": "one"}}
+    given = {"posts": [{"text": post.text} for post in BOTH.posts], "id": "first"}
+    await saved.ainvoke(given, config, context=debate)
+    assert (await saved.ainvoke(None, config, context=debate))["arguments"]
+    await saved.ainvoke({"posts": [{"text": "hello"}]}, config, context=debate)
+    values = (await saved.aget_state(config)).values
+    assert not any(values[name] for name in ("verdict", "arguments", "flips", "turns", "p", "n", "scores"))
+    assert values["conversation"]["id"] == "thread"
+
+
 def test_after_a_fatal_error_the_waiting_calls_are_not_made() -> None:
     class Shut(Speaker):
         async def complete(self, messages: Sequence[Message], **more: Any) -> Reply:

@@ -13,8 +13,8 @@ from eval import read
 from eval.database import connect
 from eval.debate_report import per_thousand, show, statistics_of
 from eval.metrics import Estimate
-from eval.report import Report, collect
-from eval.report import show as show_report
+from eval.results import Results, collect
+from eval.results import show as show_report
 from eval.show import main as show_main
 from eval.store import Writer
 
@@ -162,7 +162,7 @@ def test_where_nobody_tells_tokens_nothing_is_divided_by_them() -> None:
         assert per_thousand(values(accuracy, tokens), None) is None
 
 
-def collect_rows(db: Path, checkpoints: list[str | None]) -> Report:
+def collect_rows(db: Path, checkpoints: list[str | None]) -> Results:
     """Three threads, the last of which failed, with calls of 100, 200 and 300 tokens."""
     run = {"run_id": "run0", "config_id": "conf", "dataset": "d", "split": "all", "when": "all-posts", "how": "s2mad"}
     run |= {"seed": 0, "n_threads": 3, "config": {"labels": "rumor/non-rumor", "seeds": 1}, "corpus_counts": {}}

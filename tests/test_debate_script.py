@@ -30,11 +30,11 @@ SHOWN = {
 }
 
 
-JSDRV = ("stance", "veracity", "joint")
+ELSEWHERE = ("stance", "veracity", "joint", "chat-intent", "chat-words")
 """Prompts that are no part of a debate or its controls."""
 
 
-@pytest.mark.parametrize("name", [name for name in prompts.names() if name.partition(".")[0] not in JSDRV])
+@pytest.mark.parametrize("name", [name for name in prompts.names() if name.partition(".")[0] not in ELSEWHERE])
 def test_every_prompt_is_known(name: str) -> None:
     prompt = prompts.load(*name.split("."))
     messages = prompt.render(**{place: SHOWN[place] for place in prompt.identifiers})

@@ -13,6 +13,7 @@ from eval import comparable, debate_studies, opening, published, study_table
 from eval.config import RunConfig
 from eval.study import main
 from tests.debate_script import Speaker, write_debates
+from tests.made_up import own_cache
 from tests.test_study import pictures, rows
 
 GPT = "openai:gpt-3.5-turbo"
@@ -22,7 +23,7 @@ GPT = "openai:gpt-3.5-turbo"
 def speakers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Speaker]:
     """Every chat model that is opened."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own_cache(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     opened: list[Speaker] = []

@@ -1,6 +1,5 @@
 """`eval.show` of a debate: who saw what, what was said, and which posts the last words rest on."""
 
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread, Post
-from eval import show
+from eval import show, thread_view
 from eval.debate_view import marks
 from eval.store import Writer
 
@@ -90,7 +89,7 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
             raise UsageError("gone is not here")
         return SimpleNamespace(threads=[ClaimThread("t1", POSTS)])
 
-    monkeypatch.setitem(sys.modules, "corpora.catalog", SimpleNamespace(load=load))
+    monkeypatch.setattr(thread_view, "load", load)
 
     def print_(*rows: dict[str, Any], dataset: str = "here", options: tuple[str, ...] = ()) -> str:
         run = {"run_id": "run0", "config_id": "conf", "seed": 0, "dataset": dataset, "config": {"dataset": dataset}}

@@ -1,5 +1,6 @@
 """EARD through the commands a user types: trained, found again, saved elsewhere, resumed, refused."""
 
+import asyncio
 import json
 import os
 import signal
@@ -14,11 +15,11 @@ import pytest
 
 from agents.stopping.learned import saved
 from corpora.catalog import load
-from corpora.locate import cache_dir
 from eval.run import main
 from graphs.context import Context
 from graphs.stop_then_detect import graph, recursion_limit
-from tests.made_up import stub_process
+from tests.made_up import own_cache, stub_process
+from training.stopper import main as stopper
 
 ROOT = Path(__file__).parent.parent
 SMALL = ["--dataset", "sample", "--shots", "20", "--pool", "20", "--limit", "30", "--seeds", "1"]
@@ -28,11 +29,7 @@ QUICK = ["--stopper", "steps=2000"]
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Agents are trained here and not found in the user's cache; vectors still are."""
-    vectors = cache_dir(os.environ)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (tmp_path / "cache" / "hearsay").mkdir(parents=True)
-    for file in vectors.glob("vectors-*.sqlite"):
-        (tmp_path / "cache" / "hearsay" / file.name).symlink_to(file)
+    own_cache(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
@@ -83,30 +80,19 @@ def test_default_run_trains_stops_and_finds_its_agent_again(capsys: pytest.Captu
     }
 
 
-async def test_saved_agent_works_with_any_verifier_and_in_the_graph(tmp_path: Path) -> None:
-    # each main brings its own event loop, so the commands run beside this test's
-    def command(*arguments: str) -> None:
-        done = subprocess.run(
-            [sys.executable, "-m", *arguments],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-
-    command("training.stopper", *SMALL[:6], "--set", "steps=2000", "--out", "agent")
+def test_saved_agent_works_with_any_verifier_and_in_the_graph(tmp_path: Path) -> None:
+    assert stopper([*SMALL[:6], "--set", "steps=2000", "--out", "agent"]) == 0
     Path("script.json").write_text(json.dumps({"rules": [], "default": {"reply": "No"}}))
-    command("eval.run", "--dataset", "sample", "--language", "en", "--split", "all", "--limit", "20", "--seeds", "1",
-            "--when", "eard:agent", "--how", "direct", "--model", "scripted:script.json")  # fmt: skip
+    every = ["--dataset", "sample", "--language", "en", "--split", "all", "--limit", "20", "--seeds", "1"]
+    assert main([*every, "--when", "eard:agent", "--how", "direct", "--model", "scripted:script.json"]) == 0
     (run,) = rows('SELECT "when", how FROM runs')
     assert run == {"when": "eard:agent", "how": "direct"}
     predictions = rows("SELECT * FROM predictions ORDER BY thread_id")
     calls = rows("SELECT * FROM calls")
     assert len(calls) == len(predictions) == 20  # one call a thread
     Path("debate.json").write_text(json.dumps({"rules": [], "default": {"reply": "Fake"}}))
-    command("eval.run", "--dataset", "sample", "--language", "en", "--split", "all", "--limit", "20", "--seeds", "1",
-            "--when", "eard:agent", "--how", "s2mad", "--model", "scripted:debate.json",
-            "--db", "debates.duckdb")  # fmt: skip
+    debates = ["--when", "eard:agent", "--how", "s2mad", "--model", "scripted:debate.json", "--db", "debates.duckdb"]
+    assert main([*every, *debates]) == 0
     with duckdb.connect("debates.duckdb", read_only=True) as connection:
         found = connection.execute("SELECT stop_index, label FROM predictions ORDER BY thread_id").fetchall()
     assert [stop for stop, _ in found] == [row["stop_index"] for row in predictions]
@@ -115,10 +101,12 @@ async def test_saved_agent_works_with_any_verifier_and_in_the_graph(tmp_path: Pa
     for row in predictions[:5]:
         thread = threads[row["thread_id"]]
         posts = [{"id": p.id, "text": p.text, "seconds": p.seconds, "author": p.author} for p in thread.posts]
-        output = await graph.ainvoke(
-            {"posts": posts},
-            {"recursion_limit": recursion_limit(len(posts))},
-            context=Context(when="eard:agent", how="encoder"),
+        output = asyncio.run(
+            graph.ainvoke(
+                {"posts": posts},
+                {"recursion_limit": recursion_limit(len(posts))},
+                context=Context(when="eard:agent", how="encoder"),
+            )
         )
         assert output["read"] == row["stop_index"]
         kept = rows(f"SELECT step, stop_probability FROM steps WHERE thread_id = '{thread.id}' ORDER BY step")

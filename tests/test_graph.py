@@ -16,7 +16,7 @@ from graphs import stop_then_detect
 from graphs.context import Context, Method, method_of
 from graphs.methods import HOW, METHODS, check_policy, checkpoints, known, open_policy
 from graphs.parts import Parts
-from graphs.stop_then_detect import Input, builder, graph, recursion_limit, run_nodes
+from graphs.stop_then_detect import MOST_CHARACTERS, Input, builder, graph, recursion_limit, run_nodes
 
 PARTS = Parts(LABEL_SETS["rumor/non-rumor"])
 
@@ -103,7 +103,7 @@ async def test_graph_runs_on_its_defaults_and_can_be_checkpointed_with_strict_ty
     assert output["verdict"]["probability_method"] == "classifier"
     assert output["read"] == 2
     state = await saved.aget_state(config)
-    assert state.values["posts"][1]["parent"] == "0"
+    assert state.values["conversation"]["posts"][1]["parent"] == "0"
 
 
 async def test_each_post_is_a_step_of_its_own_in_the_stream() -> None:
@@ -113,20 +113,20 @@ async def test_each_post_is_a_step_of_its_own_in_the_stream() -> None:
         async for update in graph.astream(conversation, stream_mode="updates", context=Context())
         for node in update
     ]
-    assert nodes == ["admit"] + ["read_post", "decide"] * 3 + ["verify"]
+    assert nodes == ["admit"] + ["read_post"] * 3 + ["verify"]
 
 
 def test_drawing_shows_the_two_ways_on_from_a_decision() -> None:
     drawing = graph.get_graph()
     assert {(edge.source, edge.target) for edge in drawing.edges if edge.conditional} == {
-        ("decide", "read_post"),
-        ("decide", "verify"),
+        ("read_post", "read_post"),
+        ("read_post", "verify"),
     }
     assert "posts" in Input.model_json_schema()["required"]
 
 
 async def test_no_conversation_is_an_error_of_the_input() -> None:
-    with pytest.raises(ValueError, match="at least 1 item"):
+    with pytest.raises(UsageError, match="posts: List should have at least 1 item"):
         await graph.ainvoke({"posts": []})
 
 
@@ -197,3 +197,62 @@ async def test_a_second_conversation_on_one_thread_of_a_server_starts_anew() -> 
     for conversation in (thread([0, 60, 120]), thread([0, 60])):
         output = await saved.ainvoke(as_input(conversation), config, context=method)
         assert [step["step"] for step in output["steps"]] == [1, 2]
+
+
+async def test_nothing_that_was_sent_before_is_taken_for_what_is_sent_now() -> None:
+    saved, verifier = builder.compile(checkpointer=InMemorySaver()), Recorder()
+    config = {"configurable": {"thread_id": "one"}}
+    method = Method(open_policy("all-posts", PARTS), verifier)
+    first = {"posts": [{"text": "一"}, {"text": "二"}], "language": "zh", "id": "first"}
+    for given, broken in [
+        (first, None),
+        ({"posts": [{"text": "hello"}]}, None),
+        ({"id": "x"}, "posts: Field required"),
+    ]:
+        if broken:
+            with pytest.raises(UsageError, match=broken):
+                await saved.ainvoke(given, config, context=method)
+        else:
+            await saved.ainvoke(given, config, context=method)
+    assert [(seen.id, seen.language, len(seen.posts)) for seen in verifier.seen] == [
+        ("first", "zh", 2),
+        ("thread", "en", 1),
+    ]
+
+
+async def test_posts_are_read_by_the_corporas_own_rules() -> None:
+    verifier = Recorder()
+    posts = [
+        {"text": " the bridge is closed ", "author": "Anna_B"},
+        {"text": "\u200b", "author": "c", "seconds": 10},
+        {"text": "ask @anna_b, or @Carl", "author": "Carl", "seconds": 3600},
+        {"text": "no", "author": "anna_b", "seconds": 3601, "parent": "1"},
+    ]
+    method = Method(open_policy("hours:1", PARTS), verifier)
+    output = await graph.ainvoke({"posts": posts}, context=method)
+    (seen,) = verifier.seen
+    assert [(post.id, post.text, post.author, post.seconds) for post in seen.posts] == [
+        ("0", "the bridge is closed", "user1", 0.0),
+        ("2", "ask @user1, or @user2", "user2", 3600.0),
+    ], "the source post is where time begins, whether or not that is said"
+    assert output["judged"] == ["0", "2"]
+    with pytest.raises(UsageError, match="the first post has no visible text"):
+        await graph.ainvoke({"posts": [{"text": " "}, {"text": "hello"}]}, context=method)
+    output = await graph.ainvoke({"posts": posts}, context=Method(open_policy("all-posts", PARTS), verifier))
+    assert verifier.seen[-1].posts[-1].text == "no" and verifier.seen[-1].posts[-1].parent == "0"
+
+
+async def test_what_a_server_keeps_of_a_decision_does_not_grow_with_the_post() -> None:
+    sizes = []
+    for length in (10, 1_000):
+        saver = InMemorySaver()
+        posts = [{"text": "x" * length} for _ in range(40)]
+        method = Method(open_policy("all-posts", PARTS), Recorder())
+        saved = builder.compile(checkpointer=saver)
+        config = {"configurable": {"thread_id": "one"}, "recursion_limit": recursion_limit(40)}
+        told = [part async for part in saved.astream({"posts": posts}, config, context=method, stream_mode="updates")]
+        assert [part["read_post"]["text"] for part in told if "read_post" in part] == [post["text"] for post in posts]
+        sizes.append(sum(len(blob) for key, (_, blob) in saver.blobs.items() if key[2] == "steps"))
+    assert sizes[0] == sizes[1]
+    with pytest.raises(UsageError, match=f"posts.0.text: String should have at most {MOST_CHARACTERS} characters"):
+        await graph.ainvoke({"posts": [{"text": "x" * (MOST_CHARACTERS + 1)}]}, context=method)

@@ -11,11 +11,11 @@ os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 import pytest
 
 import agents.encoder
-import graphs.jsdrv_context
+import graphs.jsdrv.context
 from graphs.annotate_select_finetune import graph
-from graphs.jsdrv_command import main
-from graphs.jsdrv_context import TrainingContext, cycle_of
-from graphs.jsdrv_training import check
+from graphs.jsdrv.command import main
+from graphs.jsdrv.context import TrainingContext, cycle_of
+from graphs.jsdrv.training import check
 from tests.jsdrv_fake import Fake, embed
 from tests.made_up import ROOT, write_corpus
 
@@ -33,7 +33,7 @@ def fake_networks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
             return embed(texts)
 
     monkeypatch.setattr(agents.encoder, "Encoder", Vectors)
-    monkeypatch.setattr(graphs.jsdrv_context, "opener", lambda kind, **_: Fake)
+    monkeypatch.setattr(graphs.jsdrv.context, "opener", lambda kind, **_: Fake)
     return write_corpus(tmp_path / "made_up.jsonl", 40)
 
 

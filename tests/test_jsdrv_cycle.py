@@ -12,7 +12,7 @@ import pytest
 from agents.jsdrv.annotation import Annotation, Kept, Trainable
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread
-from graphs.jsdrv_training import check, train
+from graphs.jsdrv.training import check, train
 from tests.jsdrv_fake import SMALL, Fake, claims, embed, epoch, trained, tree
 from training.jsdrv.cycle import Nobody
 from training.jsdrv.selector import Selector

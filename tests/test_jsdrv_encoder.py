@@ -11,6 +11,7 @@ from agents.jsdrv.annotation import STANCES, VERACITIES, Annotation, StanceExamp
 from agents.jsdrv.encoder_networks import FILE, SOURCE, STANCE_WORDS
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread, Gold, Post
+from tests.made_up import VECTORS
 from training.jsdrv.encoder_training import EncoderTrainer
 from training.jsdrv.networks import check_kind, open_networks
 from training.jsdrv.proportions import KNOWN, offsets
@@ -25,7 +26,7 @@ SAID = {
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return Encoder(cache=None)
+    return Encoder(cache=VECTORS)
 
 
 def thread(name: str, claim: str, replies: list[str]) -> ClaimThread:

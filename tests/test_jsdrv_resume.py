@@ -16,8 +16,8 @@ from rich.console import Console
 
 from corpora.errors import UsageError
 from graphs.annotate_select_finetune import Input, builder
-from graphs.jsdrv_progress import ask, read_line
-from graphs.jsdrv_training import check, run
+from graphs.jsdrv.progress import ask, read_line
+from graphs.jsdrv.training import CHECKPOINTS, check, run
 from tests.jsdrv_fake import Fake, cycle, epoch, trained, tree
 from training.jsdrv import validating
 from training.jsdrv.cycle import Cycle, Nobody
@@ -170,6 +170,51 @@ def test_a_person_may_stop_the_training(tmp_path: Path) -> None:
     assert about["ended"] == "stopped by the reviewer"
     assert [row["epoch"] for row in about["epochs"]] == [0, 1]
     assert (tmp_path / "networks" / "networks.json").is_file()
+
+
+def test_an_answer_stands_when_the_checkpoints_are_gone(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def answer(shown: dict[str, Any]) -> dict[str, list[str]]:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(shown["epoch"])
+        return {"veto": [shown["claims"][0]["id"]]}
+
+    with pytest.raises(KeyboardInterrupt):
+        run(cycle(tmp_path, review=True), answer)
+    before = tree(tmp_path)
+    (tmp_path / "training" / CHECKPOINTS).unlink()
+
+    def other(shown: dict[str, Any]) -> dict[str, list[str]]:
+        asked.append(shown["epoch"])
+        return {"veto": []}
+
+    run(cycle(tmp_path, review=True), other)
+    assert asked == [1, 2], "nobody is asked about an epoch again"
+    assert epoch(tmp_path, 1, "training")["vetoed"], "and what was learned by the answer is as it was"
+    after, kept = tree(tmp_path), [name for name in before if "/networks/" not in name]  # but for the best, they go
+    assert kept and {name: after[name] for name in kept} == {name: before[name] for name in kept}
+
+
+def test_networks_are_closed_before_others_are_opened(tmp_path: Path) -> None:
+    opened: list[Any] = []
+
+    class Closing(Fake):
+        def __init__(self, folder: Path | None, seed: int) -> None:
+            assert all(each.closed for each in opened)
+            super().__init__(folder, seed)
+            self.closed = False
+            opened.append(self)
+
+        async def close(self) -> None:
+            assert not self.closed
+            self.closed = True
+
+    made = cycle(tmp_path)
+    made._opener = Closing
+    run(made)
+    assert len(opened) > 2 and all(each.closed for each in opened)
 
 
 def test_the_terminal_asks_until_it_can_read_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from eval.run import main as judge
-from graphs.jsdrv_command import main as train
+from graphs.jsdrv.command import main as train
 from tests import tiny_llama
 from tests.made_up import ROOT, stub_process, write_corpus
 
@@ -78,9 +78,14 @@ def test_an_api_gets_what_was_kept_as_examples(
         assert train([*command, "--set", *SETTINGS, "epochs=2"]) == 0
         examples = json.loads((out / "networks" / "examples.json").read_text())
         assert {each["label"] for each in examples["veracity"]} >= {"U", "N"}, "the seeds' own labels"
-        printed = scores(corpus, out, capsys, "--base-url", url)
+        asked = ["--temperature", "0.5", "--max-tokens", "99", "--price", "1", "2"]
+        printed = scores(corpus, out, capsys, "--base-url", url, *asked)
     assert trained(out)["best_epoch"] in (0, 1, 2)
     assert "F1 Q" in printed
+    with duckdb.connect(str(tmp_path / "run.duckdb"), read_only=True) as db:
+        calls = "SELECT DISTINCT parameters->>'temperature', parameters->>'max_tokens', cost > 0 FROM calls"
+        assert db.execute(calls).fetchall() == [("0.5", "99", True)], "the run's options are the networks' too"
+        assert db.execute("SELECT endpoint FROM runs").fetchall() == [(url,)]
 
 
 def test_the_encoder_works_under_any_stop_policy_and_scores_for_a_debate(

@@ -17,8 +17,10 @@ from eval.published_jsdrv import ablated
 from eval.study import main
 from eval.study_options import read_study, rows_of
 from eval.study_store import base_id
-from graphs import hows, jsdrv_networks
+from graphs import hows
+from graphs.jsdrv import networks as jsdrv_networks
 from graphs.parts import Parts
+from tests.made_up import own_cache
 from tests.test_case import write_corpus
 from tests.test_study import pictures, rows
 from training.jsdrv.settings import ABLATIONS, JsdrvSettings
@@ -58,7 +60,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Parts]:
 def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A corpus to test, which is a third of the one to train on."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own_cache(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "140")
     write_corpus(tmp_path / "tested.jsonl", TESTED)
     write_corpus(tmp_path / "trained.jsonl", TRAINED)

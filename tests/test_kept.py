@@ -14,6 +14,7 @@ from corpora.catalog import load
 from eval import kept
 from eval.kept import Post
 from eval.kept_measures import auc, measure
+from tests.made_up import own_cache
 
 STANCES = "SDQC"
 
@@ -49,7 +50,7 @@ def write_training(folder: Path, epochs: int = 2, claims: int = 12, dataset: str
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own_cache(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "120")
     write_training(tmp_path / "run")
 

@@ -11,10 +11,10 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread, Post
-from eval import compare, ls, show
+from eval import compare, ls, show, thread_view
 from eval.journal import run_lock
 from eval.store import Writer
-from tests.test_report import judge
+from tests.test_results import judge
 
 ROOT = Path(__file__).parent.parent
 
@@ -43,8 +43,7 @@ def corpus(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
             raise UsageError("gone is not here")
         return SimpleNamespace(threads=[ClaimThread("t1", posts)])
 
-    module = SimpleNamespace(load=load)
-    monkeypatch.setitem(sys.modules, "corpora.catalog", module)
+    monkeypatch.setattr(thread_view, "load", load)
     return asked
 
 

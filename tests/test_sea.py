@@ -18,7 +18,7 @@ from corpora.splits import Fold
 from corpora.thread import ClaimThread, Gold, Post
 from eval import read
 from eval.database import connect
-from eval.report import collect, show
+from eval.results import collect, show
 from eval.run import main
 from eval.runner import Job, judge
 from eval.store import Writer

@@ -13,6 +13,7 @@ from eval import controls, opening
 from eval.run import main as run
 from eval.study import main as study
 from tests.debate_script import Speaker, write_debates
+from tests.made_up import own_cache
 
 PRICE = 1e-6
 """USD for a token."""
@@ -53,7 +54,7 @@ class Priced(Speaker):
 def speakers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """How chat models speak from now on; those that were opened are in Priced.opened."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own_cache(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setattr(Priced, "opened", [])

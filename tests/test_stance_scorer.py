@@ -23,6 +23,7 @@ from eval.plan import make_plan
 from eval.run import main
 from eval.runner import stance_threads, texts_to_embed
 from graphs.stances import found, stance_corpora, without
+from tests.made_up import own_cache
 
 SAID = {"S": "yes indeed", "D": "no never", "Q": "what now", "C": "well then"}
 WORDS = [text.split()[0] for text in SAID.values()]
@@ -69,7 +70,7 @@ def bare(tmp_path, monkeypatch):
     """A machine with nothing but what is bundled."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HEARSAY_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own_cache(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "200")
     Path("s.json").write_text(json.dumps({"default": {"reply": "I see [2]. Fake"}}))
     return tmp_path

@@ -1,12 +1,13 @@
 """The stopping agent: its world, its training, what a kill leaves, and its work inside the loop."""
 
-import asyncio
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from training.stopper import main as stopper
 from training.stopping_env import Normaliser, States, StoppingEnv
 from training.task import Task
 from training.trainer import CHUNK, STATE, Trainer, _first
-from training.workers import train_all
+from training.workers import train_all, watch
 
 ROOT = Path(__file__).parent.parent
 D = 8
@@ -296,14 +297,16 @@ async def test_policy_refuses_vectors_of_another_size() -> None:
         await LearnedPolicy(Network(tensors), Planted(D + 1))(conversation(["a"]))
 
 
-def test_random_stop_has_the_early_rate_it_is_asked_for() -> None:
+async def test_random_stop_has_the_early_rate_it_is_asked_for() -> None:
     lengths = [int(n) for n in np.random.default_rng(0).integers(1, 60, 400)]
     for wanted in (0.15, 0.4, 0.8):
         policy = random_stop(wanted, lengths, seed=3)
         rates = []
         for number, n in enumerate(lengths):
             thread = ClaimThread(str(number), conversation(["x"] * n).posts)
-            read = next((k for k in range(1, n) if asyncio.run(policy(thread.prefix(k))) >= 0.5), n)
+            read = 1
+            while read < n and await policy(thread.prefix(read)) < 0.5:
+                read += 1
             rates.append(read / n)
         assert np.mean(rates) == pytest.approx(wanted, abs=0.05)
     assert random_stop(0.0001, lengths, 0) == RandomStop(1.0, 0)
@@ -382,6 +385,31 @@ def test_workers_pass_on_what_is_wrong(tmp_path: Path) -> None:
     wrong = Task(task.pool, task.shots, [["no"] * len(v) for v in task.shots], task.gold, task.words, 0)
     with pytest.raises(UsageError, match="right on no prefix"):
         train_all({tmp_path / "x": wrong})
+
+
+def test_a_signal_may_come_at_any_moment_of_the_waiting() -> None:
+    futures: list[Future[None]] = [Future() for _ in range(20)]
+    chance, before = random.Random(0), signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(50):
+            with pytest.raises(KeyboardInterrupt):  # and not what becomes of a lock that is freed twice
+                # once more a second later: an exception within the garbage collector's callbacks is lost
+                signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-6, 2e-3), 1.0)
+                watch(futures, lambda: None)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_waiting_ends_with_the_last_and_with_the_first_that_failed() -> None:
+    futures: list[Future[None]] = [Future(), Future()]
+    looks = iter(
+        [lambda: futures[0].set_result(None), lambda: futures[1].set_exception(UsageError("no")), lambda: None]
+    )
+    with pytest.raises(UsageError, match="no"):
+        watch(futures, lambda: next(looks)())
+    assert futures[0].done() and len(list(looks)) == 1, "and nobody looks again"
 
 
 def test_features_of_the_verdicts_so_far() -> None:

@@ -24,7 +24,7 @@ from eval.config import RunConfig
 from eval.pareto import dominates, frontier
 from eval.study import main
 from eval.study_audit import BINS, bars, sentence, stops_of
-from tests.made_up import RULES, write_corpus
+from tests.made_up import RULES, own_cache, write_corpus
 
 TINY = ["--shots", "10", "--pool", "6", "--seeds", "2"]
 
@@ -32,7 +32,7 @@ TINY = ["--shots", "10", "--pool", "6", "--seeds", "2"]
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own_cache(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "160")
     # one agent and no rule to beat are enough, but where a test asks for them
     monkeypatch.setattr(studies, "VARIANTS", {"EARD": ()})

@@ -19,9 +19,12 @@ from eval.config import RunConfig, identity
 from eval.plan import make_plan
 from eval.published_jsdrv import ablated, notes, published_jsdrv
 from eval.run import main
-from graphs import jsdrv_networks, jsdrv_verifier, saved_networks
+from graphs import saved_networks
 from graphs.hows import HOW, check_verifier
+from graphs.jsdrv import networks as jsdrv_networks
+from graphs.jsdrv import verifier as jsdrv_verifier
 from graphs.methods import METHODS
+from tests.made_up import own_cache
 from training.jsdrv.settings import ABLATIONS
 
 FLOOR = ["--how", "majority", "--seeds-share", "0.5", "--seeds", "2"]
@@ -30,7 +33,7 @@ FLOOR = ["--how", "majority", "--seeds-share", "0.5", "--seeds", "2"]
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own_cache(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "180")
 
 

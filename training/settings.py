@@ -1,7 +1,8 @@
 """What the stopping agent is trained with: the paper's Table 3, and the released code's differences as options."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from types import MappingProxyType
 from typing import Any
 
 from corpora.errors import UsageError
@@ -135,20 +136,36 @@ def read_settings(words: Iterable[str]) -> Settings:
     Raises:
         UsageError: no such setting, or not such a value.
     """
-    kinds = {field.name: type(field.default) for field in fields(Settings)}
+    return Settings(**read_words(Settings, words, "stopper setting", PRESETS))
+
+
+def read_words(
+    form: type[Any], words: Iterable[str], what: str, presets: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Values for a dataclass of settings from `name=value` words.
+
+    Args:
+        form: The dataclass; every field has a default of its type.
+        words: As they stand in a command line.
+        what: How an error begins.
+        presets: Words that stand for several values; what is given beside them goes before.
+
+    Raises:
+        UsageError: no such setting, or not such a value.
+    """
+    kinds = {field.name: type(field.default) for field in fields(form)}
     values: dict[str, Any] = {}
     for word in words:
-        if word in PRESETS:
-            values = PRESETS[word] | values
+        if word in presets:
+            values = {**presets[word], **values}
             continue
         name, equals, text = word.partition("=")
         name = name.replace("-", "_")
         if not equals or name not in kinds:
-            raise UsageError(
-                f"stopper setting {word}: want NAME=VALUE with a name of {', '.join(kinds)}; or {', '.join(PRESETS)}"
-            )
-        values[name] = value_of(kinds[name], text, f"stopper setting {word}")
-    return Settings(**values)
+            known = f"NAME=VALUE with a name of {', '.join(kinds)}"
+            raise UsageError(f"{what} {word}: want {'; or '.join([known, ', '.join(presets)]) if presets else known}")
+        values[name] = value_of(kinds[name], text, f"{what} {word}")
+    return values
 
 
 def value_of(kind: type, text: str, what: str) -> Any:

@@ -77,6 +77,8 @@ class Trainer:
         }
         if (folder / STATE).is_file():
             self._load()
+        _settle(self._agent.policy)
+        _settle(self._gail.discriminator[0])
 
     @property
     def finished(self) -> bool:
@@ -237,6 +239,16 @@ class Trainer:
                 f"{self.folder} holds another training's state ({str(error).splitlines()[0]}): choose another folder, "
                 "or empty it"
             ) from None
+
+
+def _settle(network: nn.Module) -> None:
+    """Answer once what the libraries ask of a network thousands of times, a tenth of all time: nothing of it changes.
+
+    Its layers are the same in training and evaluation, and its parameters stay the tensors that they are.
+    """
+    parameters = list(network.parameters())
+    network.train = lambda mode=True: network  # type: ignore[method-assign]
+    network.parameters = lambda recurse=True: iter(parameters)  # type: ignore[method-assign]
 
 
 def _first(threads: States, seen: NDArray[np.float32], threshold: float) -> NDArray[np.int64]:

@@ -1,8 +1,10 @@
 """Stop policies that nobody trained: a count, a clock, or how sure the verifier is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.verdict import Verifier
+from agents.batches import CLOSE, BatchVerifier, judge_all
+from agents.verdict import Verdict, Verifier
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread
 
@@ -47,7 +49,16 @@ class Confident:
 
     async def __call__(self, prefix: ClaimThread) -> float:
         """The label's probability over T, halved: 0.5 where it is reached; 0.0 without a label."""
-        verdict = await self.verifier(prefix)
+        return self._over(await self.verifier(prefix))
+
+    async def batch(self, prefixes: Sequence[ClaimThread]) -> list[float]:
+        """The same of many prefixes at once; where the verifier's model could not be asked, 0.0."""
+        found = [self._over(verdict) for verdict in await judge_all(self.verifier, prefixes)]
+        if not isinstance(self.verifier, BatchVerifier):
+            return found
+        return [await self(prefix) if abs(p - 0.5) < CLOSE else p for p, prefix in zip(found, prefixes, strict=True)]
+
+    def _over(self, verdict: Verdict) -> float:
         if verdict.label is None or verdict.probabilities is None:
             return 0.0
         return min(1.0, 0.5 * verdict.probabilities[verdict.label] / self.threshold)

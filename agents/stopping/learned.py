@@ -6,12 +6,14 @@ states' mean and deviation, the vector of "Continue.") and `policy.json` (how it
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.batches import CLOSE
 from agents.encoder import Encoder
 from agents.stopping.running import Running
 from agents.verdict import StopPolicy
@@ -57,7 +59,20 @@ class Network:
         for layer in LAYERS[:-1]:
             x = np.tanh(read[f"{layer}.weight"] @ x + read[f"{layer}.bias"])
         go_on, stop = read["action.weight"] @ x + read["action.bias"]
-        p, threshold = float(1 / (1 + np.exp(np.clip(go_on - stop, -500, 500)))), self._threshold
+        return self._bent(float(1 / (1 + np.exp(np.clip(go_on - stop, -500, 500)))))
+
+    def probabilities(self, states: Floats) -> list[float]:
+        """The same of many states (n, d) at once, by one product for each layer."""
+        read = self.tensors
+        x = np.clip((states - read["mean"]) / read["deviation"], -CLIP, CLIP)
+        for layer in LAYERS[:-1]:
+            x = np.tanh(x @ read[f"{layer}.weight"].T + read[f"{layer}.bias"])
+        go_on, stop = (x @ read["action.weight"].T + read["action.bias"]).T
+        found = [self._bent(p) for p in (1 / (1 + np.exp(np.clip(go_on - stop, -500, 500)))).tolist()]
+        return [self.probability(state) if abs(p - 0.5) < CLOSE else p for p, state in zip(found, states, strict=True)]
+
+    def _bent(self, p: float) -> float:
+        threshold = self._threshold
         if p < threshold:
             return 0.5 * p / threshold
         return 0.5 + 0.5 * (p - threshold) / (1 - threshold) if threshold < 1 else 1.0
@@ -79,6 +94,13 @@ class LearnedPolicy:
         # Whoever still reads has said "Continue." before each post but the first.
         said = 0 if len(prefix.posts) == 1 else self._network.tensors["continue"]
         return self._network.probability(total + said)
+
+    async def batch(self, prefixes: Sequence[ClaimThread]) -> list[float]:
+        """Probabilities of STOP after the last post of each prefix: their texts in one call, one product a layer."""
+        await self._encoder.ready([post.text for prefix in prefixes for post in self._sum.left(prefix)[1]])
+        totals = np.stack([self._sum(prefix) for prefix in prefixes])
+        totals[[len(prefix.posts) > 1 for prefix in prefixes]] += self._network.tensors["continue"]
+        return self._network.probabilities(totals)
 
     def _add(self, total: Floats | None, post: Post) -> Floats:
         (vector,) = self._encoder([post.text])

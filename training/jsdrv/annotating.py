@@ -4,6 +4,7 @@ RV is asked here with all annotated posts of the claim. What the selector makes 
 (training/jsdrv/selecting.py); both are kept, so that one can tell what the selection changed.
 """
 
+import asyncio
 from typing import Any
 
 from agents.jsdrv.annotation import Annotation, Kept, Networks
@@ -38,21 +39,24 @@ def annotate(cycle: Cycle, epoch: int) -> list[Row]:
     done = {row["id"]: row for row in journal.read()}
     networks, failures = cycle.networks(epoch - 1), list[str]()
     left = iter([claim for claim in drawn if claim not in done])
+    one_at_a_time = asyncio.Lock()
 
     async def work() -> None:
         for claim in left:
             thread, numbers = cycle.threads[claim], drawn[claim]
             try:
                 posts, veracity = await judge(networks, thread, numbers)
+                asked = True
             except ModelError as error:
                 failures.append(f"{claim}: {error}")
                 veracity = failed(error)
-                posts = dict.fromkeys(numbers, veracity)
-                done[claim] = _row(cycle, claim, posts, veracity)
-            else:
-                done[claim] = _row(cycle, claim, posts, veracity)
-                journal.add([done[claim]])
-            cycle.watcher.advance("annotating claims", len(done), len(drawn))
+                posts, asked = dict.fromkeys(numbers, veracity), False
+            row = _row(cycle, claim, posts, veracity)
+            async with one_at_a_time:
+                if asked:  # a disk is nothing that an event loop may wait for: a server watches for that
+                    await asyncio.to_thread(journal.add, [row])
+                done[claim] = row
+                cycle.watcher.advance("annotating claims", len(done), len(drawn))
 
     async def work_abreast() -> None:
         await together(*(work() for _ in range(ABREAST)))

@@ -8,13 +8,14 @@ A tenth of the labelled claims is held out for validation and neither drawn nor 
 """
 
 import asyncio
+import gc
 import hashlib
 import json
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -48,6 +49,14 @@ class Watcher(Protocol):
 
     def row(self, row: Mapping[str, Any]) -> None:
         """An epoch was validated; see training.jsdrv.validating.validate."""
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """Networks that hold threads, connections or a GPU's memory."""
+
+    async def close(self) -> None:
+        """Give them back."""
 
 
 class Nobody:
@@ -138,6 +147,7 @@ class Cycle:
         }
         self._opener = networks
         self._held: tuple[int, Trainable] | None = None
+        self._taken: Trainable | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -188,15 +198,17 @@ class Cycle:
         """The networks as an epoch left them; to be asked, not trained."""
         source = int(self.read(epoch, "training")["networks"])
         if self._held is None or self._held[0] != source:
-            self._held = None  # two pairs of large models may not fit beside each other
+            self._let_go()  # two pairs of large models may not fit beside each other
             seed = int(np.random.SeedSequence([self.seed, source]).generate_state(1)[0] >> 1)
             self._held = (source, self._opener(self.folder(source) / "networks", seed))
         return self._held[1]
 
     def take_networks(self, epoch: int | None) -> Trainable:
         """The same, to be trained; None for new ones. What they become is read from disk by whoever asks next."""
+        if epoch is None:
+            self._let_go()
         networks = self._opener(None, self.seed) if epoch is None else self.networks(epoch)
-        self._held = None
+        self._held, self._taken = None, networks
         return networks
 
     def selector(self, epoch: int | None) -> Selector:
@@ -234,9 +246,18 @@ class Cycle:
             future.cancel()
             raise
 
+    def _let_go(self) -> None:
+        """Close the networks that are open; what nobody else holds of them is out of memory then."""
+        for networks in (self._held[1] if self._held else None, self._taken):
+            if isinstance(networks, Closes):
+                self.run(networks.close())
+        if self._held is not None or self._taken is not None:
+            networks = self._held = self._taken = None
+            gc.collect()  # models are full of cycles, and on a GPU nobody counts what they hold
+
     def close(self) -> None:
         """Let the networks go."""
-        self._held = None
+        self._let_go()
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None

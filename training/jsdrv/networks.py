@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -14,6 +15,7 @@ from training.jsdrv.settings import JsdrvSettings
 
 if TYPE_CHECKING:
     from agents.encoder import Encoder
+    from agents.models import ModelSettings
 
 KINDS = ("encoder", "encoder:PATH-OR-NAME", "hf:PATH-OR-NAME", "openai:NAME", "scripted:FILE")
 
@@ -62,6 +64,7 @@ def open_networks(
     prompts: Path | None = None,
     encoder: "Encoder | None" = None,
     settings: JsdrvSettings | None = None,
+    chat: "ModelSettings | None" = None,
 ) -> Trainable:
     """Open SD and RV.
 
@@ -74,6 +77,7 @@ def open_networks(
         prompts: Prompt files that replace ours by name.
         encoder: Gives the encoder networks their sentence vectors; None for one that remembers none on disk.
         settings: Say how a local model is fine-tuned; None where it shall not be.
+        chat: What an API is asked with, but for its name and address; None for the defaults.
 
     Raises:
         UsageError: there is no such kind, or the folder does not hold it.
@@ -90,7 +94,10 @@ def open_networks(
 
     # without settings of a training, those that the folder was trained with
     lora = LoraSettings(epochs=settings.lora_epochs, learning_rate=settings.lora_lr) if settings else None
-    return ChatTrainer(kind, folder=folder, log=log, base_url=base_url, prompts=prompts, seed=seed, settings=lora)
+    asked = replace(chat, model=kind, base_url=base_url) if chat and provider != "hf" else None
+    return ChatTrainer(
+        kind, folder=folder, log=log, base_url=base_url, prompts=prompts, seed=seed, settings=lora, model_settings=asked
+    )
 
 
 def opener(
@@ -101,9 +108,11 @@ def opener(
     prompts: Path | None = None,
     encoder: "Encoder | None" = None,
     settings: JsdrvSettings | None = None,
+    chat: "ModelSettings | None" = None,
 ) -> Opener:
     """The same, to be opened again and again: an epoch goes on from what the one before it saved."""
     check_kind(kind)
     return lambda folder, seed: open_networks(
-        kind, folder, seed=seed, log=log, base_url=base_url, prompts=prompts, encoder=encoder, settings=settings
-    )
+        kind, folder, seed=seed, log=log, base_url=base_url, prompts=prompts, encoder=encoder, settings=settings,
+        chat=chat,
+    )  # fmt: skip

@@ -1,11 +1,10 @@
 """What JSDRV is trained with; the paper's values where it gives any."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from corpora.errors import UsageError
-from training.settings import value_of
+from training.settings import read_words
 
 ABLATIONS = {
     "RSS": "no stance selector: every annotated post is kept",
@@ -102,11 +101,4 @@ def read_jsdrv(words: Iterable[str]) -> JsdrvSettings:
     Raises:
         UsageError: no such setting, or not such a value.
     """
-    kinds = {field.name: type(field.default) for field in fields(JsdrvSettings)}
-    values: dict[str, Any] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals or name not in kinds:
-            raise UsageError(f"JSDRV setting {word}: want NAME=VALUE with a name of {', '.join(kinds)}")
-        values[name] = value_of(kinds[name], text, f"JSDRV setting {word}")
-    return JsdrvSettings(**values)
+    return JsdrvSettings(**read_words(JsdrvSettings, words, "JSDRV setting"))

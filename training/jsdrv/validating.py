@@ -4,6 +4,7 @@ The best epoch is the one with the highest macro-F1 of veracity, the later of tw
 been pre-trained only, is one of them. Without claims to validate on it is the last.
 """
 
+import asyncio
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -90,7 +91,9 @@ def _judge(cycle: Cycle, epoch: int) -> list[Annotation]:
                 stances = await networks.stances(thread, numbers) if numbers else []
                 posts = in_time(dict(zip(numbers, stances, strict=True)))
                 if cycle.settings.ablate != "RSS":
-                    posts = {n: posts[n] for n in selector.retain(cycle.embed, thread, posts)}
+                    # It reads vectors from disk, which no event loop may wait for: a server watches for that.
+                    retained = await asyncio.to_thread(selector.retain, cycle.embed, thread, posts)
+                    posts = {n: posts[n] for n in retained}
                 said[claim] = await networks.veracity(thread, posts)
             except ModelError as error:
                 failures.append(f"{claim}: {error}")

@@ -15,6 +15,7 @@ from typing import Any
 from agents.debate.scoring import StanceScorer
 from agents.encoder import Encoder
 from agents.jsdrv.annotation import Networks
+from agents.models import ModelSettings
 from corpora.catalog import load
 from corpora.corpus import fingerprint
 from corpora.errors import UsageError
@@ -22,8 +23,8 @@ from corpora.locate import cache_dir
 from corpora.splits import exclude_overlap
 from corpora.thread import ClaimThread
 from graphs import saved_networks
-from graphs.jsdrv_corpora import read_stances, stances_here
-from graphs.jsdrv_training import train as train_in
+from graphs.jsdrv.corpora import read_stances, stances_here
+from graphs.jsdrv.training import train as train_in
 from graphs.parts import Parts
 from training.jsdrv.cycle import VERSION, Nobody, Watcher
 from training.jsdrv.networks import open_networks, opener, prompts_shown
@@ -68,6 +69,7 @@ def train(parts: Parts, progress: Watcher | None = None) -> None:
         prompts=parts.prompts,
         encoder=_embed(parts),
         settings=settings,
+        chat=parts.chat,
     )
     train_in(
         networks, parts.shots, parts.pool, folder(parts), settings, _embed(parts), parts.seed, watcher, stances,
@@ -96,6 +98,7 @@ def open_folder(directory: Path, parts: Parts) -> tuple[Networks, Selector | Non
         base_url=parts.base_url,
         prompts=parts.prompts,
         encoder=embed,
+        chat=parts.chat,
     )
     ablated = (about.get("settings") or {}).get("ablate") == "RSS"
     selector = None if ablated else Selector(int(about["dimensions"])).load(directory / FILE)
@@ -151,4 +154,17 @@ def _origin(parts: Parts) -> dict[str, Any]:
         "encoder": _embed(parts).name,
         "seed": parts.seed,
         "settings": _changed(settings),
+        **_asked(parts),
+    }
+
+
+def _asked(parts: Parts) -> dict[str, Any]:
+    """What of an API's settings decides its answers, where it is not the default."""
+    if parts.chat is None or parts.network.partition(":")[0] not in ("openai", "scripted"):
+        return {}
+    standard = ModelSettings("")
+    return {
+        name: value
+        for name in ("temperature", "max_tokens")
+        if (value := getattr(parts.chat, name)) != getattr(standard, name)
     }

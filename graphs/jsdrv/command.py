@@ -78,14 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _train(given: dict[str, Any], settings: str) -> int:
     from rich.console import Console
 
-    from graphs.jsdrv_context import TrainingContext, open_cycle
-    from graphs.jsdrv_progress import ask, show, table
-    from graphs.jsdrv_training import check, run
+    from graphs.jsdrv.context import TrainingContext, open_cycle
+    from graphs.jsdrv.progress import ask, show, table
+    from graphs.jsdrv.training import check, run
     from training.jsdrv.networks import check_kind
 
+    if not 0 < (share := given.get("seeds_share", 0.5)) <= 1:
+        raise UsageError(f"--seeds-share {share}: want more than 0 and at most 1")
     context = TrainingContext(**given, settings=settings)
-    if not 0 < context.seeds_share <= 1:
-        raise UsageError(f"--seeds-share {context.seeds_share}: want more than 0 and at most 1")
     check_kind(context.network)
     console = Console(stderr=True)
     with show(console) as watcher:

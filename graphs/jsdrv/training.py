@@ -20,7 +20,7 @@ CHECKPOINTS = "checkpoints.sqlite"
 NODES = 7
 
 Ask = Callable[[dict[str, Any]], Any]
-"""Shows a person what was kept (graphs/jsdrv_review.py) and returns the answer."""
+"""Shows a person what was kept (graphs/jsdrv/review.py) and returns the answer."""
 
 
 def train(
@@ -48,7 +48,7 @@ def train(
         embed: Texts to vectors, for the selector.
         seed: Of all chance.
         progress: Is told how far it is.
-        stance_examples: What SD is pre-trained on, a corpus after the other (graphs.jsdrv_corpora.read_stances).
+        stance_examples: What SD is pre-trained on, a corpus after the other (graphs.jsdrv.corpora.read_stances).
         about: What else decides the outcome, as plain values: with another one it is another training. Name the
             networks here, for whoever opens the folder.
         ask: Asks a person about every selection; None for nobody.
@@ -83,6 +83,7 @@ def _run(cycle: Cycle, ask: Ask | None) -> None:
     from langgraph.types import Command
 
     from graphs.annotate_select_finetune import Input, builder
+    from graphs.jsdrv.review import REVIEW
 
     try:
         with SqliteSaver.from_conn_string(str(cycle.place / CHECKPOINTS)) as checkpoints:
@@ -95,7 +96,7 @@ def _run(cycle: Cycle, ask: Ask | None) -> None:
             # Where a thread has begun, no input means: go on.
             given: Any = None if state.next else Input()
             while True:
-                if state.interrupts:
+                if state.interrupts and cycle.read(state.values["epoch"], REVIEW) is None:
                     given = Command(resume=ask(state.interrupts[0].value) if ask else {"veto": []})
                 context: Any = cycle
                 graph.invoke(given, config, context=context, durability="sync")

@@ -1,27 +1,33 @@
 """What the training graph is run with: a training that a command has set up, or a description that a caller gives."""
 
+import fcntl
 import hashlib
 import json
 import os
 import threading
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
+from graphs.checked import Optional, checked
+from graphs.open_once import TRAINING, on_disk
 from training.jsdrv.cycle import Cycle, Watcher
 from training.jsdrv.networks import opener, prompts_shown
 from training.jsdrv.settings import read_jsdrv
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class TrainingContext:
     """What JSDRV is trained on and how; what a caller of the graph may set, all of it optional."""
 
     dataset: Annotated[str, Field(description="Corpus of the labelled and the unlabelled claims")] = "sample"
-    data_dir: Annotated[str | None, Field(description="Where corpora lie")] = None
+    data_dir: Annotated[Optional, Field(description="Where corpora lie")] = None
     seeds_share: Annotated[float, Field(description="Share of the labelled claims that are seeds", gt=0, le=1)] = 0.5
     exclude_overlap: Annotated[
         str, Field(description="Corpora, separated by spaces, whose claims are left out: what will be tested on")
@@ -29,16 +35,18 @@ class TrainingContext:
     network: Annotated[
         str, Field(description="The two networks: encoder, hf:PATH-OR-NAME, openai:NAME, scripted:FILE")
     ] = "encoder"
-    base_url: Annotated[str | None, Field(description="Address of an OpenAI-compatible server")] = None
-    prompts: Annotated[str | None, Field(description="Folder of prompt files that replace ours by name")] = None
+    base_url: Annotated[Optional, Field(description="Address of an OpenAI-compatible server")] = None
+    prompts: Annotated[Optional, Field(description="Folder of prompt files that replace ours by name")] = None
     out: Annotated[
-        str | None, Field(description="Folder of the training; a place in the cache for each set of answers here")
+        Optional, Field(description="Folder of the training; a place in the cache for each set of answers here")
     ] = None
     review: Annotated[bool, Field(description="Wait for a person before anything is learned")] = False
     seed: Annotated[int, Field(description="Of all chance", ge=0)] = 0
     settings: Annotated[
         str, Field(description="Settings NAME=VALUE, separated by spaces, such as: epochs=3 claims=50 ablate=RSS")
     ] = ""
+
+    _checked = checked()
 
 
 def cycle_of(context: "TrainingContext | Cycle | None") -> Cycle:
@@ -49,8 +57,29 @@ def cycle_of(context: "TrainingContext | Cycle | None") -> Cycle:
     """
     if isinstance(context, Cycle):
         return context
+    given = context or TrainingContext()
+    files = on_disk(given.dataset, *given.exclude_overlap.split(), given.network)
     with _one_at_a_time:  # two first requests must not both read the corpora
-        return _open(context or TrainingContext())
+        return _open(given, files)
+
+
+@contextmanager
+def held(context: "TrainingContext | Cycle | None") -> Iterator[Cycle]:
+    """The training that a node works on; of those that callers describe, no other run or command works on it meanwhile.
+
+    A second run of the same training waits, and then finds what the first one did. A command that brings its training
+    holds the folder itself.
+    """
+    cycle = cycle_of(context)
+    if cycle is context:
+        yield cycle
+        return
+    with (cycle.place / ".lock").open("w") as lock:
+        # The folder first: a command may hold it for an hour, and nobody else's training waits for that. Whoever holds
+        # TRAINING waits for folders of its own only, since Cycle.own lets one training into each.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with TRAINING:
+            yield cycle
 
 
 def open_cycle(context: TrainingContext, watcher: Watcher | None = None) -> Cycle:
@@ -61,7 +90,7 @@ def open_cycle(context: TrainingContext, watcher: Watcher | None = None) -> Cycl
     """
     from agents.encoder import Encoder
     from corpora.locate import cache_dir
-    from graphs.jsdrv_corpora import read_claims
+    from graphs.jsdrv.corpora import read_claims
 
     settings = read_jsdrv(context.settings.split())
     prompts = Path(context.prompts) if context.prompts else None
@@ -98,7 +127,7 @@ _one_at_a_time = threading.Lock()
 
 
 @lru_cache(maxsize=2)
-def _open(context: TrainingContext) -> Cycle:
+def _open(context: TrainingContext, _: Any) -> Cycle:
     cycle = open_cycle(context)
     cycle.own()
     return cycle

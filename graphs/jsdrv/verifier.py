@@ -12,7 +12,7 @@ from agents.jsdrv.annotation import Annotation, Networks
 from agents.jsdrv.mapping import rows_of, verdict_of
 from agents.verdict import Verdict, Verifier
 from corpora.thread import ClaimThread
-from graphs import jsdrv_networks
+from graphs.jsdrv import networks as jsdrv_networks
 from graphs.parts import Parts
 from training.jsdrv.selector import Embed, Selector
 

@@ -8,6 +8,9 @@ from training.jsdrv.cycle import Cycle
 from training.jsdrv.files import as_annotation
 from training.jsdrv.learning import post_id
 
+REVIEW = "review"
+"""File of an epoch with what a person answered."""
+
 QUESTION = (
     'Shall the networks learn these annotations? Answer {"veto": [ids]} with the ids of posts or claims that they '
     'shall not learn, {"veto": []} for none, or "stop" to end the training without them.'

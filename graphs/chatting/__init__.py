@@ -1,0 +1,1 @@
+"""The parts of `graphs/chat.py`: reading messages, computing, telling."""

@@ -1,0 +1,1 @@
+"""The parts of `graphs/annotate_select_finetune.py`, and JSDRV's networks as a verifier."""
