@@ -25,12 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from eval.dry_run import dry_run
             from eval.session import run
 
-        if not config.dry_run:
-            return run(config)
         try:
-            return dry_run(config)
+            return dry_run(config) if config.dry_run else run(config)
         except KeyboardInterrupt:
-            return 130  # nothing was asked, so nothing is lost
+            return 130  # nothing was asked yet, or it is a second one while the first is answered
 
 
 if __name__ == "__main__":

@@ -636,3 +636,14 @@ def test_stand_ins_run_under_their_own_name(dataset: str, name: str, threads: in
     assert main(["--dataset", dataset, "--model", script, "--how", "vanilla", "--split", "all", "--seeds", "1"]) == 0
     (run,) = rows("SELECT dataset, n_threads FROM runs")
     assert run == {"dataset": name, "n_threads": threads}
+
+
+def test_a_second_ctrl_c_while_the_first_is_answered_is_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(config: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("eval.session.run", interrupted)
+    assert main(["--how", "encoder", "--when", "all-posts"]) == 130
