@@ -25,12 +25,18 @@ class UsageError(PublicError):
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Print a UsageError as one line on stderr and exit with code 2; anything else keeps its traceback."""
+    """Print a UsageError as one line on stderr and exit with code 2; anything else keeps its traceback.
+
+    But for Ctrl-C, code 130: a command that has something to keep or to say answers it itself, and what comes here fell
+    while libraries were imported, or is a second one.
+    """
     try:
         yield
     except UsageError as error:
         sys.stderr.write(f"error: {error}\n")
         raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
 
 
 class ArgumentParser(argparse.ArgumentParser):

@@ -25,10 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from eval.dry_run import dry_run
             from eval.session import run
 
-        try:
-            return dry_run(config) if config.dry_run else run(config)
-        except KeyboardInterrupt:
-            return 130  # nothing was asked yet, or it is a second one while the first is answered
+        return dry_run(config) if config.dry_run else run(config)
 
 
 if __name__ == "__main__":

@@ -638,7 +638,7 @@ def test_stand_ins_run_under_their_own_name(dataset: str, name: str, threads: in
     assert run == {"dataset": name, "n_threads": threads}
 
 
-def test_a_second_ctrl_c_while_the_first_is_answered_is_no_traceback(
+def test_a_second_ctrl_c_or_one_while_libraries_load_is_no_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(config: object) -> int:
@@ -646,4 +646,6 @@ def test_a_second_ctrl_c_while_the_first_is_answered_is_no_traceback(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("eval.session.run", interrupted)
-    assert main(["--how", "encoder", "--when", "all-posts"]) == 130
+    with pytest.raises(SystemExit) as ended:
+        main(["--how", "encoder", "--when", "all-posts"])
+    assert ended.value.code == 130
