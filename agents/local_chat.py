@@ -25,7 +25,7 @@ from typing import Any
 
 from agents.chat_template import ChatTemplate
 from agents.likelihood import label_log_likelihoods, normalised
-from agents.local_weights import choose_adapter, fingerprint, load, text_pipeline
+from agents.local_weights import Ends, choose_adapter, fingerprint, load, text_pipeline
 from agents.models import Message, ModelError, ModelSettings, Reply
 from agents.prefix_cache import PrefixCache
 
@@ -217,13 +217,16 @@ class LocalChat:
         with torch.random.fork_rng(devices):
             torch.manual_seed(int.from_bytes(hashlib.sha256(content.encode()).digest()[:8]) >> 1)
             result = self._pipeline.generate(
-                [request.prompt for request in batch], pipeline_kwargs={**options, **sampling}
+                [request.prompt for request in batch],
+                pipeline_kwargs={**options, **sampling, "stopping_criteria": [ends := Ends()]},
             )
+        cuts = ends.cut(self.max_tokens, self._model.generation_config.eos_token_id)
         replies = []
-        for request, (generation, *_) in zip(batch, result.generations, strict=True):
+        for request, (generation, *_), cut in zip(batch, result.generations, cuts, strict=True):
             # LangChain passes the text on, not its tokens: they are counted by encoding it again
             output_tokens = min(len(self._encode(self._worker_tokenizer, generation.text)), self.max_tokens)
-            replies.append(Reply(generation.text.strip(), None, None, len(request.ids), output_tokens))
+            text, limit = generation.text.strip(), self.max_tokens if cut else None
+            replies.append(Reply(text, None, None, len(request.ids), output_tokens, cut=limit))
         return replies
 
     def _render(self, messages: Sequence[Message]) -> str:

@@ -22,6 +22,8 @@ def load(path: str, four_bit: bool = False) -> tuple[Any, Any]:
     Raises:
         UsageError: there is no such model, or not one that can be used.
     """
+    if not Path(path).is_dir() and (path.startswith(("/", ".", "~")) or path.count("/") > 1):  # no hub has such names
+        raise UsageError(f"cannot load hf:{path}: there is no folder {path}")
     import torch
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -83,6 +85,30 @@ def text_pipeline(model: Any, tokenizer: Any, batch_size: int) -> Any:
 
     generator = pipeline("text-generation", model=model, tokenizer=tokenizer, batch_size=batch_size)
     return HuggingFacePipeline(pipeline=generator, batch_size=batch_size)
+
+
+class Ends:
+    """A stopping criterion of transformers that stops nothing, and sees how the replies of one batch end."""
+
+    def __init__(self) -> None:
+        self._ids: Any = None
+        self._prompt = 0
+
+    def __call__(self, ids: Any, scores: Any, **_: Any) -> Any:
+        """Look at what is there after each step: (replies, tokens of prompt and reply)."""
+        import torch
+
+        if self._ids is None:
+            self._prompt = ids.shape[1] - 1
+        self._ids = ids
+        return torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
+
+    def cut(self, longest: int, end: int | list[int] | None) -> list[bool]:
+        """Which replies took as many tokens as they may, and had not come to their end."""
+        full = self._ids.shape[1] - self._prompt >= longest
+        ends = [end] if isinstance(end, int) else end or []
+        # behind its end a shorter reply is padded, so its last token tells nothing
+        return [full and not any(token in ends for token in row) for row in self._ids[:, self._prompt :].tolist()]
 
 
 def fingerprint(folder: Path) -> str:

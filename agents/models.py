@@ -54,6 +54,8 @@ class Reply:
     seconds: float = 0.0
     cached_tokens: int | None = None
     """Those of the input tokens that the model had read before and did not read anew; None where nobody says."""
+    cut: int | None = None
+    """The longest reply in tokens, where this one was cut off there; None where it came to its own end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class OpenAIChat:
             raise _translated(error, self.endpoint) from error
         except ValueError as error:  # a body that says it is JSON, and is not
             raise ModelError(f"{self.endpoint} sent no JSON: {error}") from error
-        return _read(answer, labels, time.perf_counter() - started)
+        return _read(answer, labels, self.max_tokens, time.perf_counter() - started)
 
     async def _post(self, messages: Sequence[Message], *, with_logprobs: bool) -> Any:
         """Send one request. An endpoint that refuses logprobs is asked without them, now and from then on."""
@@ -165,7 +165,7 @@ def _translated(error: openai.APIError, endpoint: str) -> ModelError | FatalMode
     return ModelError(shorten(error.message) + cause)
 
 
-def _read(answer: Any, labels: tuple[str, ...], seconds: float) -> Reply:
+def _read(answer: Any, labels: tuple[str, ...], max_tokens: int, seconds: float) -> Reply:
     """Take the reply out of a chat completion, which may be anything.
 
     Raises:
@@ -181,8 +181,10 @@ def _read(answer: Any, labels: tuple[str, ...], seconds: float) -> Reply:
     if isinstance(content, str) and len(content) > MAX_REPLY:
         raise ModelError(f"a reply of {len(content):,} characters; {MAX_REPLY:,} are the most that is read")
     usage = answer.get("usage")
+    cut = choice.get("finish_reason") == "length"
     probabilities = None
-    if labels and isinstance(logprobs := choice.get("logprobs"), dict):
+    # of a reply that was cut, the label that counts may not be the one whose token would be looked at
+    if labels and not cut and isinstance(logprobs := choice.get("logprobs"), dict):
         probabilities = from_token_logprobs(logprobs.get("content"), labels)
     return Reply(
         text=_sound(content),
@@ -192,6 +194,7 @@ def _read(answer: Any, labels: tuple[str, ...], seconds: float) -> Reply:
         output_tokens=_count(usage, "completion_tokens"),
         seconds=seconds,
         cached_tokens=_count(usage.get("prompt_tokens_details"), "cached_tokens") if isinstance(usage, dict) else None,
+        cut=max_tokens if cut else None,
     )
 
 

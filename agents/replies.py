@@ -4,9 +4,11 @@
 reply without one is None, never a guess. Not counted are: what the model thinks aloud (`<think>…</think>`),
 quotations (they may be a post's words: quoted spans, unless they hold only the label word, and lines that
 start with `>` or, as posts are shown, with `[n] user:`), and a word within a compound ("real-time", "no-one").
-If the last label word is negated ("not fake"), or named in one breath with another ("I cannot say yes or no"),
-the reply is None. Chinese has no spaces, so there a run of Chinese characters must be, as a whole, one of the
-listed forms: 是 in 但是 is no answer, 真实 in 真实性 is none, 不是 is 否, 非谣言 is 真实, 不真实 is 谣言.
+If the last label word is denied, doubted or asked for in its clause ("I cannot confirm it as real", "fake rather than
+real": agents/denial.py), or named in one breath with another ("yes or no"), the reply is None. Of a reply that was cut
+at --max-tokens only the very first word counts. Chinese has no spaces, so there a run of Chinese characters must be, as
+a whole, one of the listed forms:
+是 in 但是 is no answer, 真实 in 真实性 is none, 不是 is 否, 非谣言 is 真实, 不真实 is 谣言.
 
 **Showing.** One line a post: `[n] user (+minutes, answering [k]): text`. Line breaks are folded and control,
 zero-width and bidirectional characters removed, so that no post can forge another line, an end of the list or
@@ -21,6 +23,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from agents.denial import REACH, contrasted, denied
+from agents.models import Reply
 from corpora.thread import ClaimThread, Language, Post
 
 YES_NO: dict[Language, tuple[str, str]] = {"en": ("Yes", "No"), "zh": ("是", "否")}
@@ -43,9 +47,11 @@ QUOTED = re.compile(
     re.MULTILINE,
 )
 _CHINESE_RUN = re.compile("[\u4e00-\u9fff]+")
-_NEGATED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bneither)(?:\s+(?:a|an|at all|really|entirely))?\s*[\"'“*_]*$", re.I)
-
-_OFFERED = re.compile(r"[\s\"'“”*_,]*(?:/|\bor\b|\band\b|\bnor\b|或|和|还是)[\s\"'“”*_]*", re.IGNORECASE)
+_OFFERED = re.compile(
+    r"[\s\"'“”*_,]*(?:/|\bor\b|\band\b|\bnor\b|\bfrom\b|\bvs\b\.?|或|和|还是)[\s\"'“”*_]*", re.IGNORECASE
+)
+_OPENING = re.compile(r"[\W_]*+[^\W_]++[\"'’”」*_]*+(?:[.,;:!。，；：！\n–—]|\s[-–—(]|\s*\Z)")
+"""The first word of a text, if its clause ends with it."""
 
 MAX_CHARS = 1_000
 """Characters of one post that are shown; the platforms of our corpora allow far fewer."""
@@ -63,10 +69,26 @@ _FRAME = {
 }
 
 
-def read_label(text: str, words: Sequence[str]) -> str | None:
-    """Read which of the label words a reply answers with; None if none of them."""
+def read_label(text: str, words: Sequence[str], cut: int | None = None) -> str | None:
+    """Read which of the label words a reply answers with; None if none of them. `cut`: see agents.models.Reply."""
+    if cut is not None:
+        # only a label that stands before all else is sure, for nobody knows where the rest was going
+        opening = _OPENING.match(THOUGHT.sub(_blank, text))
+        text = opening[0] if opening else ""
     found = find_label(text, words)
     return found and found[0]
+
+
+def no_label(*replies: Reply, what: str = "label") -> str:
+    """Why one reply, or each of several, has no label (or stance, or veracity): for an abstention."""
+    cuts = [reply.cut for reply in replies if reply.cut is not None]
+    more = f"cut off at --max-tokens {cuts[0]}: allow more" if cuts else ""
+    if len(replies) > 1:
+        return f"none of {len(replies)} replies has a {what}" + (f" ({len(cuts)} {more})" if cuts else "")
+    (reply,) = replies
+    if cuts:
+        return f"no {what} in the reply, which was {more}"
+    return f"no {what} in the reply: {shorten(reply.text)}" if reply.text.strip() else "empty reply"
 
 
 def find_label(text: str, words: Sequence[str]) -> tuple[str, int] | None:
@@ -82,9 +104,13 @@ def _find(text: str, words: Sequence[str], alone: bool = False) -> tuple[str, in
     if not found:
         return None
     start, end, word = found[-1]
-    if _NEGATED.search(text[max(0, start - 100) : start]):
-        return None
-    if len(found) > 1 and found[-2][2] != word and _OFFERED.fullmatch(text[found[-2][1] : start]):
+    if len(found) > 1 and found[-2][2] != word:
+        between = text[found[-2][1] : start]
+        if _OFFERED.fullmatch(between):
+            return None
+        if contrasted(between) and not denied("", text[end : end + 50]):
+            start, end, word = found[-2]
+    if denied(text[max(0, start - REACH) : start], text[end : end + 50]):
         return None
     if alone and any(c.isalnum() for c in text[:start] + text[end:]):
         return None

@@ -19,7 +19,9 @@ def reply_content(reply: Reply) -> dict[str, Any]:
         "label_probabilities": reply.label_probabilities,
         "probability_method": reply.probability_method,
     }
-    return content if reply.cached_tokens is None else content | {"cached_tokens": reply.cached_tokens}
+    # only where they are known, so that a reply without them is stored as it always was
+    rare = {"cached_tokens": reply.cached_tokens, "cut": reply.cut}
+    return content | {name: value for name, value in rare.items() if value is not None}
 
 
 def reply_of(row: dict[str, Any]) -> Reply:

@@ -19,20 +19,23 @@ _STANCES = ("S", "D", "Q", "C")
 
 
 def print_list(console: Console, data_dir: Path | None, environ: Mapping[str, str]) -> None:
-    """Every corpus of the catalog: what it is, and where it was found."""
+    """Every corpus of the catalog: what it is, its licence, and where it was found."""
     table = _table("corpus", "what it is", "labels", "found")
     for name, corpus in CORPORA.items():
         path = whereabouts(name, data_dir=data_dir, environ=environ)
         found = plain(path, 300) if path is not None and path.exists() else Text("not here", "dim")
-        table.add_row(name, f"{corpus.title}; {corpus.paper}", (*corpus.label_sets, "stance")[0], found)
+        labels = (*corpus.label_sets, "stance")[0]
+        table.add_row(name, f"{corpus.title}; {corpus.paper}\nlicence: {corpus.licence}", labels, found)
     console.print(table)
     console.print("any path: aclr:PATH, eard:PATH, jsonl:PATH", highlight=False)
 
 
 def print_check(console: Console, corpus: LoadedCorpus, others: list[LoadedCorpus]) -> None:
-    """Counts beside the published ones, distributions, what cleaning did, the fingerprint, overlaps."""
+    """Licence, counts beside the published ones, distributions, what cleaning did, the fingerprint, overlaps."""
     console.rule(plain(corpus.name), align="left")
     console.print(plain(f"read from {corpus.path}", 300), soft_wrap=True)
+    if corpus.name in CORPORA:
+        console.print(f"licence: {CORPORA[corpus.name].licence}", highlight=False)
     console.print(_counts(corpus))
     console.print(_verdict(corpus), highlight=False, soft_wrap=True)
     for field in ("event", "partition"):

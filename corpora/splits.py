@@ -8,13 +8,11 @@ Threads must carry a label: leave out the others first, with `labelled`.
 import html
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from corpora.clean import printable
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread
 
@@ -208,12 +206,3 @@ def folded(text: str) -> str:
     text = re.sub(r"\s*['\u2019]\s*", "'", text)
     text = _SHORT_FORM.sub(lambda found: _SHORT_FORMS[found[1]], text)
     return "".join(character for character in text if character.isalnum())
-
-
-def describe(fold: Fold, label_of: LabelOf) -> str:
-    """One line: sizes and, of shots and test, labels."""
-    parts = []
-    for name, part in (("shots", fold.shots), ("test", fold.test)):
-        labels = ", ".join(f"{n} {label}" for label, n in sorted(Counter(map(label_of, part)).items(), key=str))
-        parts.append(f"{len(part)} {name} ({labels})" if part else f"0 {name}")
-    return printable(f"{fold.name}: {parts[0]}, {len(fold.pool)} pool, {parts[1]}", 300)

@@ -120,7 +120,7 @@ def _encodable(text: str) -> str:
     return text
 
 
-def to_stream(threads: Iterable[ClaimThread], every: float = EVERY) -> Iterator[dict[str, Any]]:
+def to_stream(threads: Iterable[ClaimThread]) -> Iterator[dict[str, Any]]:
     """A corpus as if it were happening: its threads begin one after another, and their posts come in order of time.
 
     What is known to be true of a thread is left out, and so is the time of a thread whose posts have none: there,
@@ -128,7 +128,7 @@ def to_stream(threads: Iterable[ClaimThread], every: float = EVERY) -> Iterator[
     """
 
     def posts(number: int, thread: ClaimThread) -> Iterator[tuple[float, int, int, dict[str, Any]]]:
-        begin = number * every
+        begin = number * EVERY
         for place, post in enumerate(thread.posts):
             time = begin + (60.0 * place if not thread.timed else post.seconds or 0.0)
             record = {

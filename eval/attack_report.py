@@ -56,7 +56,7 @@ def run(config: RunConfig) -> int:
             show(found, config, console)
         session.write_page(list(found.values()), config, Console(stderr=True))
 
-    return run_several(work, end, total=len(names), max_cost=config.max_cost)
+    return run_several(work, end, config, total=len(names))
 
 
 def dry_run(config: RunConfig) -> int:

@@ -18,55 +18,22 @@ _DEBATE = {field.name for field in fields(DebateSettings)} - {"scorer"}
 
 def parser() -> ArgumentParser:
     """The command line of `python -m eval.run`."""
-    methods = "\n".join(
-        f"  {name:<13} {pair.when} + {pair.how or 'encoder, or direct'}: {pair.about}" for name, pair in METHODS.items()
-    )
-    whens = "\n".join(f"  {_with_argument(name, entry.argument):<13} {entry.about}" for name, entry in WHEN.items())
-    splits = "\n".join(f"  {name:<13} {about}" for name, about in SPLITS.items())
-    hows = "\n".join(f"  {_with_argument(name, entry.argument):<13} {entry.about}" for name, entry in HOW.items())
-    tasks = "\n".join(f"  {name:<13} {about}" for name, about in TASKS.items())
     result = ArgumentParser(
         prog="python -m eval.run",
         argument_default=argparse.SUPPRESS,
         description="Judge a corpus's conversation threads and store every step in DuckDB.\n"
         "The same command continues a run that was interrupted; a finished one is shown.",
-        epilog=f"""methods (--method):
-{methods}
-
-when (--when; posts, hours, confidence, ced and random take lists, such as posts:10,20,all):
-{whens}
-
-how (--how):
-{hows}
-
-tasks (--task; without it a thread's label is all that is scored):
-{tasks}
-
-splits (--split):
-{splits}
-
-examples:
-  python -m eval.run                                          EARD on the bundled corpus, offline
-  python -m eval.run --dataset pheme --split events           each event unseen
-  python -m eval.run --dataset twitter-covid19 --method vanilla --model openai:gpt-4o-mini --dry-run
-  python -m eval.run --dataset twitter15 --labels false/non-rumor --when posts:1,3,all
-  python -m eval.run --dataset aclr:my-corpus --how direct --model openai:llama3 --base-url http://localhost:11434/v1
-  python -m eval.run --dataset rumoreval-s --method jsdrv --train-on pheme --exclude-overlap rumoreval-s
-  python -m eval.run --dataset pheme --when hours:1,6,12 --how direct --model hf:meta-llama/Llama-3.1-8B-Instruct
-""",
+        epilog=_epilog(),
     )
+    for add in (_add_corpus, _add_method, _add_debate, _add_model, _add_record):
+        add(result)
+    return result
+
+
+def _add_corpus(result: ArgumentParser) -> None:
     add = result.add_argument_group("what to judge").add_argument
-    add(
-        "--dataset",
-        metavar="NAME",
-        help="a corpus (python -m corpora list), or FORMAT:PATH (default: sample)",
-    )
-    add(
-        "--data-dir",
-        type=Path,
-        metavar="DIR",
-        help="where corpora lie (default: $HEARSAY_DATA, then the cache)",
-    )
+    add("--dataset", metavar="NAME", help="a corpus (python -m corpora list), or FORMAT:PATH (default: sample)")
+    add("--data-dir", type=Path, metavar="DIR", help="where corpora lie (default: $HEARSAY_DATA, then the cache)")
     add("--language", metavar="LANG", help="only threads in en, or in zh")
     add("--labels", metavar="SET", help="rumor/non-rumor, false/non-rumor, false/true, veracity (default: corpus's)")
     add("--task", metavar="NAME", help="stance, veracity or joint; see below")
@@ -94,6 +61,9 @@ examples:
     add("--holdout", type=float, metavar="P", help="leave that share of the threads out, for tuning")
     add("--seeds", type=int, metavar="N", help="how many seeds, from 0 (default: 5)")
     add("--keep-handles", action="store_true", help="show models the user names as they are")
+
+
+def _add_method(result: ArgumentParser) -> None:
     add = result.add_argument_group("when and how").add_argument
     add("--method", metavar="NAME", help="a published pair of when and how; see below")
     add("--when", metavar="POLICY", help="when to stop reading (default: eard; all-posts with a --model)")
@@ -108,6 +78,9 @@ examples:
     add("--jsdrv", nargs="+", metavar="NAME=VALUE", help="settings of its training (training/jsdrv/settings.py)")
     add("--examples", type=int, metavar="K", help="shots that --how single-task, multi-task show (default: 0)")
     add("--sea", action="store_true", help="label every prefix after the stop too, for HEARD's SEA")
+
+
+def _add_debate(result: ArgumentParser) -> None:
     add = result.add_argument_group("the debate (--how s2mad)").add_argument
     add("--k", type=int, metavar="N", help="comments on each side at most (default: 10)")
     add("--rounds", type=int, metavar="M", help="how often each debater answers the other, 0 to 5 (default: 2)")
@@ -121,6 +94,9 @@ examples:
     add("--controls", action="store_true", help="add one agent, self-consistency and self-correction at equal tokens")
     add("--token-budget", type=int, metavar="N", help="tokens a thread for --how self-consistency, self-correction")
     add("--attack", metavar="NAME", help="put a hostile post into every test thread (python -m eval.attacks); or all")
+
+
+def _add_model(result: ArgumentParser) -> None:
     add = result.add_argument_group("the model").add_argument
     add("--model", metavar="MODEL", help="openai:NAME, hf:PATH-OR-NAME or scripted:FILE")
     add("--base-url", metavar="URL", help="an OpenAI-compatible server (vLLM, Ollama, llama.cpp)")
@@ -130,27 +106,14 @@ examples:
     add("--prompts", type=Path, metavar="DIR", help="prompt files that replace ours by name")
     add("--concurrency", type=int, metavar="N", help="threads judged, and calls made, at once (default: 32)")
     add("--timeout", type=float, metavar="SECONDS", help="for one attempt at a call (default: 60)")
-    add(
-        "--max-retries",
-        type=int,
-        metavar="N",
-        help="for 408, 409, 429, 5xx and lost connections (default: 5)",
-    )
+    add("--max-retries", type=int, metavar="N", help="for 408, 409, 429, 5xx and lost connections (default: 5)")
     add("--requests-per-second", type=float, metavar="N", help="rate limit (default: none)")
-    add(
-        "--price",
-        type=float,
-        nargs=2,
-        metavar=("IN", "OUT"),
-        help="USD per million tokens, if not on our list",
-    )
+    add("--price", type=float, nargs=2, metavar=("IN", "OUT"), help="USD per million tokens, if not on our list")
     add("--max-cost", type=float, metavar="USD", help="stop before a call could bring the bill above this")
-    add(
-        "--fail-on-error",
-        type=float,
-        metavar="SHARE",
-        help="stop when more threads have failed (default: 0.05)",
-    )
+    add("--fail-on-error", type=float, metavar="SHARE", help="stop when more threads have failed (default: 0.05)")
+
+
+def _add_record(result: ArgumentParser) -> None:
     add = result.add_argument_group("the record").add_argument
     add("--db", type=Path, metavar="FILE", help="default: hearsay.duckdb")
     add(
@@ -161,10 +124,45 @@ examples:
         metavar="FILE.html",
         help="write a page of it too (python -m eval.report; default: report.html)",
     )
-    add("--fresh", action="store_true", help="judge everything again; answered calls are still not repeated")
+    help_ = "judge everything again; answered calls are still not repeated (interrupted? go on without it)"
+    add("--fresh", action="store_true", help=help_)
     add("--dry-run", action="store_true", help="print calls, tokens and cost, and call nothing")
     add("--config", type=Path, metavar="FILE.toml", help="any of these options, as name = value")
-    return result
+
+
+def _epilog() -> str:
+    """What the names are that options take, and examples."""
+    methods = "\n".join(
+        f"  {name:<13} {pair.when} + {pair.how or 'encoder, or direct'}: {pair.about}" for name, pair in METHODS.items()
+    )
+    whens = "\n".join(f"  {_with_argument(name, entry.argument):<13} {entry.about}" for name, entry in WHEN.items())
+    splits = "\n".join(f"  {name:<13} {about}" for name, about in SPLITS.items())
+    hows = "\n".join(f"  {_with_argument(name, entry.argument):<13} {entry.about}" for name, entry in HOW.items())
+    tasks = "\n".join(f"  {name:<13} {about}" for name, about in TASKS.items())
+    return f"""methods (--method):
+{methods}
+
+when (--when; posts, hours, confidence, ced and random take lists, such as posts:10,20,all):
+{whens}
+
+how (--how):
+{hows}
+
+tasks (--task; without it a thread's label is all that is scored):
+{tasks}
+
+splits (--split):
+{splits}
+
+examples:
+  python -m eval.run                                          EARD on the bundled corpus, offline
+  python -m eval.run --dataset pheme --split events           each event unseen
+  python -m eval.run --dataset twitter-covid19 --method vanilla --model openai:gpt-4o-mini --dry-run
+  python -m eval.run --dataset twitter15 --labels false/non-rumor --when posts:1,3,all
+  python -m eval.run --dataset aclr:my-corpus --how direct --model openai:llama3 --base-url http://localhost:11434/v1
+  python -m eval.run --dataset rumoreval-s --method jsdrv --train-on pheme --exclude-overlap rumoreval-s
+  python -m eval.run --dataset pheme --when hours:1,6,12 --how direct --model hf:meta-llama/Llama-3.1-8B-Instruct
+"""
 
 
 def _with_argument(name: str, argument: str | None) -> str:

@@ -39,6 +39,7 @@ class Comparison:
     second: str
     checkpoint: str
     seeds: int
+    """Those of which both have judged a thread."""
     n: int
     """Threads judged by both."""
     accuracy: float
@@ -154,7 +155,7 @@ def common_checkpoints(sides: Sequence[Sequence[dict[str, list[Row]]]], names: s
     if len(first) == len(second) == 1:
         return [(first.pop(), second.pop())]
     both = [", ".join(sorted(side, key=order)) or "none" for side in (first, second)]
-    raise UsageError(f"{names} have no checkpoint in common: {both[0]} and {both[1]}")
+    raise UsageError(f"{names} have no checkpoint in common: {both[0]} and {both[1]}; run both with one --when")
 
 
 def measure(
@@ -166,19 +167,13 @@ def measure(
     rng: "np.random.Generator",
 ) -> Comparison | None:
     """Compare the seeds of two sides at one checkpoint; None where no thread is judged by both."""
-    import numpy as np
-
     from eval import metrics, statistics
 
-    seeds, k = len(rows[0]), len(labels)
-    _, lined = metrics.cells([*rows[0], *rows[1]], labels)
-    sides = lined.reshape(2, seeds, -1)
-    both = (sides >= 0).all(axis=0)
-    if (sides[0] // (k + 1) != sides[1] // (k + 1))[both].any():
-        raise UsageError(f"{first} and {second} have different gold labels for the same threads")
-    sides = np.where(both, sides, -1)[:, :, both.any(axis=0)]
+    k, sides = len(labels), metrics.common_cells(rows[0], rows[1], labels)
     if not sides.size:
         return None
+    if (sides[0] // (k + 1) != sides[1] // (k + 1)).any():
+        raise UsageError(f"{first} and {second} have different gold labels for the same threads")
     right = (sides >= 0) & (sides // (k + 1) == sides % (k + 1))
     wins, losses, p = statistics.mcnemar(*right.sum(axis=1).astype(float))
     accuracies = right.sum(axis=2) / (sides >= 0).sum(axis=2)
@@ -188,7 +183,7 @@ def measure(
         first,
         second,
         checkpoint,
-        seeds,
+        sides.shape[1],
         sides.shape[2],
         gain,
         wins,

@@ -68,7 +68,7 @@ def compare(
             rows = [[run.get(each, []) for run in side] for side, each in zip(sides, at, strict=True)]
             if (difference := stance_metrics.paired_difference(rows[0], rows[1], rng)) is not None:
                 label = at[0] if at[0] == at[1] else f"{at[0]} / {at[1]}"
-                found.append(StanceComparison(names[0], name, label, len(pairs), *difference))
+                found.append(StanceComparison(names[0], name, label, *difference))
     return found
 
 

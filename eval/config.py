@@ -139,8 +139,13 @@ class RunConfig:
             raise UsageError(f"--token-budget is for self-consistency and self-correction, not for {self.how}")
         if self.max_cost is not None and self.max_cost < 0:
             raise UsageError(f"--max-cost {self.max_cost}: want 0 or more")
-        if self.samples > 1 and self.how not in ("direct", "vanilla", "single-task"):
-            raise UsageError(f"--samples {self.samples} is of --how direct, vanilla or single-task, not of {self.how}")
+        networks = task_options.chat_network(self) or ""
+        sampled = self.how in ("direct", "vanilla", "single-task") or networks.startswith(("openai", "scripted"))
+        if self.samples > 1 and not sampled:
+            raise UsageError(
+                f"--samples {self.samples} is of --how direct, vanilla or single-task, and of JSDRV's networks of an "
+                f"API (--network openai:NAME), not of {self.how}"
+            )
         if self.controls and (self.how != "s2mad" or self.debate.ablate):
             raise UsageError("--controls are of the whole debate: use --method s2mad without --ablate")
         if self.controls and self.when == "eard":
@@ -214,6 +219,8 @@ def identity(config: RunConfig) -> dict[str, Any]:
     values = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in _OPERATIONAL}
     if values["network"] == "encoder":
         values["network"] = None
+    if read_settings(config.stopper).decay:  # runs of agents of before, whose rate fell in stairs, are not theirs
+        values["stopper"] = (*config.stopper, "every update")
     values["debate"] = changed if (changed := _changed(config.debate)) else None
     return {name: value for name, value in values.items() if value not in (None, False, ())}
 

@@ -64,7 +64,7 @@ def run(config: RunConfig) -> int:
             show(list(found.items()), config.db, console)
         session.write_page(list(found.values()), config, notes)
 
-    return run_several(work, end, total=4, max_cost=config.max_cost)
+    return run_several(work, end, config, total=4)
 
 
 def dry_run(config: RunConfig) -> int:

@@ -64,6 +64,11 @@ def check_tables(connection: duckdb.DuckDBPyConnection, db: Path) -> None:
         )
 
 
+def made(db: Path) -> bool:
+    """Whether there is a database; an empty file, as mktemp makes one, is none."""
+    return db.is_file() and db.stat().st_size > 0
+
+
 @contextmanager
 def connect(db: Path, *, read_only: bool = False, patience: float = PATIENCE) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the file, waiting while others hold it; close it at the end of the block, and be quick inside.
@@ -77,7 +82,7 @@ def connect(db: Path, *, read_only: bool = False, patience: float = PATIENCE) ->
         Busy: it is still held after that time.
         UsageError: there is no database to read, or the file is none.
     """
-    if read_only and (not db.is_file() or db.stat().st_size == 0):
+    if read_only and not made(db):
         raise UsageError(f"no database at {db}: eval.run makes one, --db names another")
     until = time.monotonic() + patience
     if not _IN_PROCESS.acquire(timeout=patience):
@@ -138,6 +143,8 @@ def _attach(db: Path, name: str, read_only: bool, until: float) -> None:
             raise UsageError(f"{db} is not a DuckDB database; --db names another file") from error
         except duckdb.Error as error:
             text = str(error)
+            if db.is_file() and not made(db):
+                raise UsageError(f"{db} is an empty file: remove it, or name another with --db") from error
             if "not a valid DuckDB" in text or "Extension " in text:  # it has an extension for SQLite's files
                 raise UsageError(f"{db} is not a DuckDB database; --db names another file") from error
             if "Could not set lock" not in text and "file handle conflict" not in text:  # held elsewhere, or here

@@ -12,7 +12,7 @@ from eval.config import RunConfig
 from eval.opening import Shared, known_keys
 from eval.plan import make_plan
 from eval.runner import Tools, jobs, parts_of, run_jobs
-from eval.task_options import chat_network
+from eval.task_options import chat_network, chat_scorer
 from graphs.methods import check_policy
 from graphs.stoppers import label_shots
 
@@ -42,6 +42,8 @@ def _count(config: RunConfig, shared: Shared) -> None:
         raise UsageError(
             f"--dry-run cannot tell what {network} will be asked: what JSDRV's selector keeps decides that"
         )
+    if scorer := chat_scorer(config):
+        raise UsageError(f"--dry-run cannot tell what {scorer} will be asked as a scorer: leave --scorer-model out")
     plan = make_plan(config)
     models = shared.models(plan)
     log = CallLog(known=known_keys(config.db, bool(models)), dry_run=True)

@@ -89,6 +89,8 @@ def curves(
         untimed = {row["thread_id"] for row in every if row["stop_index"] and row["seconds_to_stop"] is None}
         runs = [[row for row in rows if row["thread_id"] not in untimed] for rows in runs]
     later = [[row for row in rows if row["action"] == "after" and row["thread_id"] not in untimed] for rows in later]
+    later = [after for rows, after in zip(runs, later, strict=True) if rows]
+    runs = [rows for rows in runs if rows]
     checkpoints = list(dict.fromkeys(row["checkpoint"] for rows in runs for row in rows))
     together = len(checkpoints) == 1 or all((name or "").partition(":")[0] in _FIXED for name in checkpoints)
     found = []

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -22,6 +23,8 @@ Row = Mapping[str, Any]
 """Column -> value: JSON-able, or a datetime."""
 
 _JOURNAL = ".journal."
+_RECOVERING = ", recovering"
+"""Marks a lock that is held for a moment only."""
 
 
 class StoreError(UsageError):
@@ -114,21 +117,27 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_plain).
 
 
 @contextmanager
-def run_lock(db: Path, run_id: str) -> Iterator[None]:
+def run_lock(db: Path, run_id: str, *, recovering: bool = False, patience: float = 0) -> Iterator[None]:
     """Hold a run, so that no two processes work on it; the kernel frees it when the holder dies.
+
+    Args:
+        db: The database.
+        run_id: The run.
+        recovering: Hold it only to store what a killed process left of it.
+        patience: Seconds to wait for whoever does so.
 
     Raises:
         UsageError: another process holds it.
         StoreError: the lock file cannot be made.
     """
-    path = Path(f"{db}.{run_id}.lock")
-    file = _locked(path)
+    path, until = Path(f"{db}.{run_id}.lock"), time.monotonic() + patience
+    file = _locked(path, until)
     while not _still_there(path, file):  # its last holder removed it between our open and our lock
         os.close(file)
-        file = _locked(path)
+        file = _locked(path, until)
     try:
         os.ftruncate(file, 0)
-        os.write(file, str(os.getpid()).encode())
+        os.write(file, f"{os.getpid()}{_RECOVERING if recovering else ''}".encode())
         yield
     finally:
         path.unlink(missing_ok=True)
@@ -150,20 +159,23 @@ def is_held(db: Path, run_id: str) -> bool:
     return False
 
 
-def _locked(path: Path) -> int:
+def _locked(path: Path, until: float) -> int:
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(file, 20).decode("ascii", "replace") or "of unknown number"
-        os.close(file)
-        raise UsageError(
-            f"process {holder} is already working on this run ({path.name}); wait for it or stop it"
-        ) from None
-    return file
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+        except BlockingIOError:
+            holder = os.pread(file, 40, 0).decode("ascii", "replace")
+        working = holder and not holder.endswith(_RECOVERING)  # empty: locked just now, and about to say who it is
+        if working or time.monotonic() >= until:
+            os.close(file)
+            number = holder.removesuffix(_RECOVERING) or "of unknown number"
+            raise UsageError(f"process {number} is already working on this run ({path.name}); wait for it or stop it")
+        time.sleep(0.05)
 
 
 def _still_there(path: Path, file: int) -> bool:

@@ -83,18 +83,8 @@ def _of_claims(connection: duckdb.DuckDBPyConnection, runs: list[list[dict[str, 
     if config.get("task") == "stance":
         return None
     rows = [[read.predictions(connection, run["run_id"]) for run in side] for side in runs]
-    labels = (
-        config.get("classes")
-        or label_set_of(runs[0][0], [row for side in rows for each in side for row in each]).labels
-    )
-    # a label that the tested corpus does not have is wrong, as an abstention is
-    rows = [
-        [[row if row["label"] in labels else {**row, "label": None} for row in each] for each in side] for side in rows
-    ]
-    _, lined = metrics.cells([*rows[0], *rows[1]], labels)
-    sides = lined.reshape(2, len(rows[0]), -1)
-    both = (sides >= 0).all(axis=0)
-    sides = np.where(both, sides, -1)[:, :, both.any(axis=0)]
+    labels = label_set_of(runs[0][0], [row for side in rows for each in side for row in each]).labels
+    sides = metrics.common_cells(rows[0], rows[1], labels)
     if not sides.size:
         return None
     # a table that is shown again shows the same digits
@@ -105,7 +95,7 @@ def _of_claims(connection: duckdb.DuckDBPyConnection, runs: list[list[dict[str, 
 def _of_posts(connection: duckdb.DuckDBPyConnection, runs: list[list[dict[str, Any]]]) -> Gain | None:
     rows = [[read.annotations(connection, run["run_id"]) for run in side] for side in runs]
     measured = stance_metrics.paired_difference(rows[0], rows[1], np.random.default_rng(0))
-    return Gain(*measured[1:], n=measured[0]) if measured else None
+    return Gain(*measured[2:], n=measured[1]) if measured else None
 
 
 def show(found: Sequence[Difference], console: Console) -> None:

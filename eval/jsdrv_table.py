@@ -36,7 +36,7 @@ VARIED = {
 """Study -> what differs between its rows, and so is in no title."""
 
 
-def setting(study: str, runs: Sequence[Run]) -> str:
+def setting(runs: Sequence[Run]) -> str:
     """How all rows learn, in one line: the settings of JSDRV that those have in common which have any."""
     trained = [run["config"] or {} for run in runs if run["how"].partition(":")[0] == "jsdrv"]
     words = [list(config.get("jsdrv") or ()) for config in trained]
@@ -100,5 +100,5 @@ def name_parts(study: str, runs: Sequence[Run]) -> list[str]:
     parts = [f"on-{config['train_on']}"] if config.get("train_on") else [runs[-1]["split"]]
     if study != "joint" and config.get("train_on") and not config.get("exclude_overlap"):
         parts.append("with-overlap")
-    told = setting(study, runs).removeprefix("network ")
+    told = setting(runs).removeprefix("network ")
     return [*parts, *([told] if told != ENCODER else [])]

@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from agents.jsdrv.annotation import STANCES
-from corpora.errors import UsageError
 from eval.kept import Post
 from eval.kept_measures import Measures
-from eval.plot_parts import BLUE, GREEN, GREY, ORANGE, RED, STYLE, TWO_COLUMNS, new_figure
+from eval.plot_parts import BLUE, GREEN, GREY, ORANGE, RED, STYLE, TWO_COLUMNS, new_figure, save
 from eval.results import line
 
 Floats = NDArray[np.float64]
@@ -74,11 +73,7 @@ def draw(title: str, posts: Sequence[Post], places: Floats, measures: Measures, 
             ax.set(title=name, xticks=[], yticks=[])
             ax.grid(False)
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, handletextpad=0.2)
-        try:
-            for path in paths:
-                figure.savefig(path, dpi=300, metadata={"Date": None} if path.suffix == ".svg" else None)
-        except OSError as error:
-            raise UsageError(f"cannot draw {error.filename or out}: {error.strerror or error}") from None
+        save(figure, paths)
     return paths
 
 

@@ -158,6 +158,28 @@ def cells(runs: Sequence[Sequence[Row]], labels: Sequence[str]) -> tuple[list[st
     return list(threads), lined
 
 
+def common_cells(
+    first: Sequence[Sequence[Row]], second: Sequence[Sequence[Row]], labels: Sequence[str]
+) -> NDArray[np.int64]:
+    """Line two sides up, seed by seed, on the threads that both have judged.
+
+    Args:
+        first: The predictions of each seed.
+        second: The same of as many seeds.
+        labels: The classes.
+
+    Returns:
+        (2, seeds, threads) cells, -1 where either side has none. Seeds and threads without any are left out.
+
+    Raises:
+        ValueError: a row has a gold label that is not among them.
+    """
+    _, lined = cells([*first, *second], labels)
+    sides = lined.reshape(2, len(first), lined.shape[1])
+    both = np.all(sides >= 0, axis=0)
+    return np.where(both, sides, -1)[:, both.any(axis=1)][:, :, both.any(axis=0)]
+
+
 def estimate(
     runs: Sequence[Sequence[Row]],
     labels: Sequence[str],

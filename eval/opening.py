@@ -10,6 +10,7 @@ from types import TracebackType
 from agents.budget import Budget
 from agents.models import Model, ModelSettings, open_model
 from eval.config import RunConfig
+from eval.database import made
 from eval.plan import Plan
 from eval.read import known_call_keys
 from eval.store import recover
@@ -74,7 +75,7 @@ async def _close(models: Iterable[Model]) -> None:
 
 def known_keys(db: Path, asks: bool) -> set[str]:
     """Addresses of all calls that were ever answered; none where no model is asked."""
-    if not asks or not db.exists():
+    if not asks or not made(db):
         return set()
     recover(db)  # what a killed run left in its journal is known too
     return known_call_keys(db)

@@ -1,6 +1,7 @@
 """From a configuration to what there is to do: the corpus, its labels, and a test set for each seed."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -76,6 +77,7 @@ class Plan:
             **({"pretrained": self.pretrained} if self.pretrained else {}),
             **({"stances": fingerprint(self.stance_threads)} if self.config.scorer_model == "encoder" else {}),
             **({"attack_sha256": attack_named(self.config.attack).sha256} if self.config.attack else {}),
+            **({"classes": self.classes} if self.untaught else {}),
         }
 
     @cached_property
@@ -174,7 +176,20 @@ class Plan:
     @cached_property
     def classes(self) -> list[str]:
         """The label set's classes that occur in the corpus, in report order."""
-        there = {self.label_set.of(thread) for thread in self.threads}
+        return self._there(self.threads)
+
+    @cached_property
+    def untaught(self) -> list[str]:
+        """Classes that shots could be of and no test thread is: so that no verdict is of one, nobody learns them.
+
+        Verifiers that say stances take such shots for the stances' sake, and leave the classes out themselves.
+        """
+        if how_of(self.config.how).gives_stances:
+            return []
+        return [label for label in self._there(self.learned) if label not in self.classes]
+
+    def _there(self, threads: Sequence[ClaimThread]) -> list[str]:
+        there = {self.label_set.of(thread) for thread in threads}
         return [label for label in self.label_set.labels if label in there]
 
 

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from corpora.errors import UsageError
 from eval.studies import Row
 from eval.study_table import Result
 
@@ -62,6 +64,19 @@ def new_figure(
         ax.grid(True)
         ax.set_axisbelow(True)
     return figure, list(axes.flat)
+
+
+def save(figure: Figure, paths: Sequence[Path]) -> None:
+    """Write a figure to each of the paths, PNG or SVG.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        for path in paths:
+            figure.savefig(path, dpi=300, metadata={"Date": None} if path.suffix == ".svg" else None)
+    except OSError as error:
+        raise UsageError(f"cannot draw {error.filename or paths[0]}: {error.strerror or error}") from None
 
 
 def spread(result: Result, name: str) -> tuple[float, float]:

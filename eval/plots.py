@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from corpora.errors import UsageError
 from eval import debate_plots, jsdrv_plots
 from eval.debate_studies import ABOUT
 from eval.pareto import frontier
@@ -32,6 +31,7 @@ from eval.plot_parts import (
     TWO_COLUMNS,
     draw_lines,
     new_figure,
+    save,
     spread,
 )
 from eval.studies import Row
@@ -61,11 +61,7 @@ def draw(study: str, results: Sequence[Result], stops: Sequence[Stops], out: Pat
         width = TWO_COLUMNS if wide else ONE_COLUMN
         heading = _heading(study, results, width)
         figure = _table(heading, results, stops) if study == "table" else _PICTURES[study](heading, results)
-        try:
-            for path in paths:
-                figure.savefig(path, dpi=300, metadata={"Date": None} if path.suffix == ".svg" else None)
-        except OSError as error:
-            raise UsageError(f"cannot draw {error.filename or out}: {error.strerror or error}") from None
+        save(figure, paths)
     return paths
 
 

@@ -33,7 +33,7 @@ def tasks_of(
         stances = learned_texts(parts.stance_threads) if parts.stance_threads else []
         progress.embed(parts.encoder, [*needed_texts(parts), *stances])
         failures: list[str] = []
-        with progress.labelling(seed, len(fold.shots)) as done:
+        with progress.labelling(seed, len(parts.shots)) as done:
             judged = loop.run(label_shots(parts, concurrency=plan.config.concurrency, progress=done, failures=failures))
         if failures:
             # An agent is kept for good, and shall not have learned from a server's bad hour.

@@ -14,13 +14,13 @@ from agents.encoder import Encoder
 from agents.totals import Totals
 from corpora.clean import printable
 from training import progress
-from training.jsdrv.cycle import Watcher
+from training.jsdrv.watcher import Watcher
 from training.task import Task
 from training.workers import Report
 
 
 class RunProgress:
-    """A progress bar over the threads of all seeds; a context manager. Silent where nobody watches."""
+    """A progress bar over the threads of all seeds; a context manager. Lines now and then where nobody watches."""
 
     def __init__(self, console: Console, totals: Totals) -> None:
         self._totals = totals
@@ -45,7 +45,7 @@ class RunProgress:
     def begin_seed(self, seed: int, seeds: int, threads: int, done: int) -> None:
         """The next seed's threads, some of them done before; later seeds are expected to have as many."""
         total = self._begun + threads * (seeds - seed)
-        self._bar.update(self._threads, description=f"seed {seed + 1} of {seeds}", total=total, advance=done)
+        self._bar.update(self._threads, description=f"judging, seed {seed + 1} of {seeds}", total=total, advance=done)
         self._begun += threads
 
     def judged(self, predictions: list[dict[str, Any]]) -> None:
@@ -56,10 +56,7 @@ class RunProgress:
 
     def embed(self, encoder: Encoder, texts: list[str]) -> None:
         """Compute the vectors of texts under a bar of their own, if any are missing."""
-        missing = encoder.missing(texts)
-        task = self._bar.add_task("sentence vectors", total=missing, numbers="", visible=missing > 0)
-        encoder.warm(texts, lambda n: self._bar.advance(task, n))
-        self._bar.remove_task(task)
+        progress.embed(self._bar, encoder, texts)
 
     @contextmanager
     def labelling(self, seed: int, shots: int) -> Iterator[Callable[[int], None]]:

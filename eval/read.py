@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from corpora.errors import UsageError
-from eval.database import connect
+from eval.database import connect, made
 
 EXPERTS = "experts"
 """Role of the calls that labelled training threads: they belong to a run, and to none of its test threads."""
@@ -42,7 +42,7 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str, values: object = Non
 
 def read_run(db: Path, run_id: str) -> dict[str, Any] | None:
     """A run's row in `runs`, None if there is none, or no database yet."""
-    if not db.exists():
+    if not made(db):
         return None
     with connect(db, read_only=True) as connection:
         found = rows(connection, "SELECT * FROM runs WHERE run_id = ?", [run_id])

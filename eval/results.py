@@ -22,7 +22,8 @@ from eval.stance_metrics import is_of_stances
 from eval.titles import debate_options, judged, options
 
 __all__ = [
-    "Results", "clean", "collect", "debate_options", "is_published", "judged", "label_set_of", "line", "order", "show",
+    "Results", "classes_of", "clean", "collect", "debate_options", "is_published", "judged", "label_set_of", "line",
+    "order", "show",
 ]  # fmt: skip
 
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -57,12 +58,15 @@ class Results:
     """Checkpoint -> the papers' figures, where corpus and method are theirs."""
     debates: dict[str | None, dict[str, Any]] = field(default_factory=dict)
     """Checkpoint -> what happened in debates (see eval.debate_report), empty where there were none."""
+    wanted: int | None = None
+    """Seeds that were asked for; None where only the database can say."""
 
     @property
     def state(self) -> str:
         """What is there and what is to come, empty where all seeds are finished."""
         finished = sum(run["status"] == "finished" for run in self.runs)
-        wanted = max([len(self.runs), *((run["config"] or {}).get("seeds") or 0 for run in self.runs)])
+        stored = max([len(self.runs), *((run["config"] or {}).get("seeds") or 0 for run in self.runs)])
+        wanted = self.wanted or stored
         if finished == wanted:
             return ""
         begun = [
@@ -104,6 +108,13 @@ def label_set_of(run: dict[str, Any], rows: Sequence[dict[str, Any]]) -> LabelSe
     return fitting[0] if fitting else LabelSet("unknown", tuple(sorted(seen)), {})
 
 
+def classes_of(run: dict[str, Any], rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """The classes that labels are scored by: those the tested corpus has, and any other that was given."""
+    labels = label_set_of(run, rows).labels
+    scored = {*((run["config"] or {}).get("classes") or labels), *(row["label"] for row in rows)}
+    return tuple(label for label in labels if label in scored)
+
+
 def order(checkpoint: str | None) -> tuple[float, str]:
     """Sort key of checkpoints: first-post, then by number (hours:6 before hours:12), all posts last."""
     name = SAME.get(checkpoint or "", checkpoint or "")
@@ -115,21 +126,23 @@ def order(checkpoint: str | None) -> tuple[float, str]:
         return math.inf, name
 
 
-def collect(connection: duckdb.DuckDBPyConnection, runs: Sequence[dict[str, Any]]) -> Results:
+def collect(
+    connection: duckdb.DuckDBPyConnection, runs: Sequence[dict[str, Any]], wanted: int | None = None
+) -> Results:
     """Measure a configuration on what it has judged so far.
 
     Args:
         connection: Open for reading.
         runs: Its rows of `runs`, one a seed (see `eval.read.find_runs`).
+        wanted: Seeds that were asked for; None for as many as any command asked for.
     """
     predictions = [read.predictions(connection, run["run_id"]) for run in runs]
     annotations = [read.annotations(connection, run["run_id"]) for run in runs]
     every = [row for rows in predictions for row in rows]
     label_set = label_set_of(runs[0], every)
-    config = runs[0]["config"] or {}
-    labels = config.get("classes") or label_set.labels  # those that the corpus has
-    labels = () if config.get("task") == "stance" else labels
-    report = Results(list(runs), [len({row["thread_id"] for row in rows}) for rows in predictions], {}, {}, {})
+    labels = () if (runs[0]["config"] or {}).get("task") == "stance" else classes_of(runs[0], every)
+    judged = [len({row["thread_id"] for row in rows}) for rows in predictions]
+    report = Results(list(runs), judged, {}, {}, {}, wanted=wanted)
     for checkpoint in sorted({row["checkpoint"] for row in every}, key=order):
         at = [[row for row in rows if row["checkpoint"] == checkpoint] for rows in predictions]
         # the same chance every time: a table that is shown again shows the same digits

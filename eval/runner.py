@@ -18,7 +18,7 @@ from eval import annotations
 from eval.metrics import flip_rate
 from eval.opening import settings_of
 from eval.plan import Plan
-from eval.task_options import WITH_STANCES, chat_network
+from eval.task_options import WITH_STANCES, chat_network, chat_scorer
 from graphs.context import Method
 from graphs.hows import is_scorer, open_verifier
 from graphs.methods import open_policy
@@ -59,7 +59,7 @@ def parts_of(plan: Plan, tools: Tools, fold: Fold, seed: int) -> Parts:
     return Parts(
         label_set=plan.label_set,
         seed=seed,
-        shots=fold.shots,
+        shots=[shot for shot in fold.shots if plan.label_set.of(shot) not in plan.untaught],
         log=tools.log,
         models=tools.models,
         encoder=tools.encoder,
@@ -72,7 +72,7 @@ def parts_of(plan: Plan, tools: Tools, fold: Fold, seed: int) -> Parts:
         stance_threads=stance_threads(plan, fold),
         network=config.network or "encoder",
         base_url=config.base_url,
-        chat=settings_of(config, network) if (network := chat_network(config)) else None,
+        chat=settings_of(config, network) if (network := chat_network(config) or chat_scorer(config)) else None,
         jsdrv=read_jsdrv(config.jsdrv),
         examples=config.examples,
         classes=plan.classes,
@@ -227,7 +227,8 @@ async def run_jobs(
             try:
                 rows = await judge(plan, job)
                 record(rows)
-                failed.extend(row["reason"] for row in rows["predictions"][:1] if row["outcome"] == "failed")
+                reasons = [row["reason"] for row in rows["predictions"] if row["outcome"] == "failed"]
+                failed.extend(reasons[:1])  # a thread counts once, at whichever checkpoint it failed
                 if len(failed) > allowed_failures:
                     raise RunStopped(
                         f"{len(failed)} threads failed, more than --fail-on-error allows; the last: {failed[-1]}"

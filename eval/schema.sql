@@ -112,7 +112,7 @@ CREATE TABLE IF NOT EXISTS metrics (
 CREATE TABLE IF NOT EXISTS studies (
     study VARCHAR,                  -- table | shots | alpha | cross | hours | debate | ablations | rounds | early |
                                     -- joint | parts | seeds | epsilon
-    base_id VARCHAR,                -- hash of what all its rows have in common: a study made again replaces its rows
+    base_id VARCHAR,                -- hash of the study's rows and seeds: made again with the same options it replaces its rows
     dataset VARCHAR,                -- the name results are reported under
     position BIGINT,                -- place in the table, from 1
     "row" VARCHAR,                  -- what the table calls it

@@ -64,6 +64,11 @@ def run_plan(plan: Plan, shared: Shared, shown: Callable[[Results], None] | None
         gc.unfreeze()
 
 
+def continues(config: RunConfig) -> str:
+    """How to go on with what was interrupted."""
+    return f"What was judged is kept; the same command{' without --fresh' if config.fresh else ''} continues."
+
+
 def present(report: Results, config: RunConfig, console: Console) -> None:
     """Print a run's table, and where it is stored."""
     show(report, console)
@@ -130,10 +135,10 @@ class _Session:
                 for seed in range(self.config.seeds):
                     self._seed(seed, progress)
         except KeyboardInterrupt:
-            self.notes.print("Interrupted. What was judged is kept; the same command continues.")
+            self.notes.print(f"Interrupted. {continues(self.config)}")
             code = 130
         except RunStopped as stop:
-            self.notes.print(f"Stopped: {stop}. What was judged is kept; the same command continues.", markup=False)
+            self.notes.print(f"Stopped: {stop}. {continues(self.config)}", markup=False)
             code = 1
         except UsageError:
             # The table so far comes first, so that the last line says what is wrong.
@@ -230,7 +235,7 @@ class _Session:
         try:
             with connect(self.config.db, read_only=True) as connection:
                 runs = [run for run in find_runs(connection, config_id) if run["seed"] < self.config.seeds]
-                report = collect(connection, runs)
+                report = collect(connection, runs, self.config.seeds)
         except UsageError:
             return  # nothing was stored yet
         if self.shown:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from rich.console import Console
 
+from eval.config import RunConfig
 from eval.opening import Shared
 from eval.plan import Plan
 from eval.results import Results
-from eval.session import run_plan
+from eval.session import continues, run_plan
 from eval.titles import remarks
 
 
@@ -72,16 +73,14 @@ class Series:
         self._notes.print(text, markup=False, highlight=False)
 
 
-def run_several(
-    work: Callable[[Series], None], show: Callable[[int], None], *, total: int, max_cost: float | None
-) -> int:
+def run_several(work: Callable[[Series], None], show: Callable[[int], None], config: RunConfig, *, total: int) -> int:
     """Do the runs, and print what they measured.
 
     Args:
         work: Does them.
         show: Prints what they measured, given the exit code; called in any case but where nothing was measured.
+        config: What they have in common; its `max_cost` is of all of them together.
         total: How many runs there will be.
-        max_cost: USD that all of them together may spend; None for no limit.
 
     Returns:
         The exit code: 0 done, 1 a run stopped early, 130 interrupted.
@@ -90,7 +89,7 @@ def run_several(
         UsageError: nothing can go on; what was measured until then is printed.
     """
     notes, code = Console(stderr=True), 2
-    with Shared(max_cost) as shared:
+    with Shared(config.max_cost) as shared:
         series = Series(shared, total, notes)
         try:
             work(series)
@@ -98,7 +97,7 @@ def run_several(
         except Ended as end:
             code = end.code
         except KeyboardInterrupt:
-            notes.print("Interrupted. What was judged is kept; the same command continues.")
+            notes.print(f"Interrupted. {continues(config)}")
             code = 130
         finally:
             if series.measured:

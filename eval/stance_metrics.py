@@ -141,7 +141,7 @@ def paired_difference(
     second: Sequence[Sequence[Row]],
     rng: np.random.Generator,
     draws: int = 10_000,
-) -> tuple[int, float, float | None, float | None, float] | None:
+) -> tuple[int, int, float, float | None, float | None, float] | None:
     """The second's macro-F1 of stances minus the first's on the same posts, by the paired bootstrap over threads.
 
     Args:
@@ -151,22 +151,24 @@ def paired_difference(
         draws: How often.
 
     Returns:
-        Posts, difference, low and high of its 95 % interval, two-sided p; None where no post is annotated by both.
+        Seeds of which both have annotated a post, posts, difference, low and high of its 95 % interval, two-sided p;
+        None where no post is annotated by both.
     """
     pairs: list[tuple[list[Row], list[Row]]] = []
     for one, other in zip(first, second, strict=True):
         sides = [{(row["thread_id"], row["post_id"]): row for row in rows if row["gold"]} for rows in (one, other)]
-        both = sides[0].keys() & sides[1].keys()
-        pairs.append(([sides[0][key] for key in both], [sides[1][key] for key in both]))
-    posts = {(row["thread_id"], row["post_id"]) for pair in pairs for row in pair[0]}
-    if not posts:
+        if both := sides[0].keys() & sides[1].keys():
+            pairs.append(([sides[0][key] for key in both], [sides[1][key] for key in both]))
+    if not pairs:
         return None
+    posts = {(row["thread_id"], row["post_id"]) for pair in pairs for row in pair[0]}
     seeds = len(pairs)
     _, counted = counts([*(pair[0] for pair in pairs), *(pair[1] for pair in pairs)])
     values = macro_f1(confusions(counted.sum(axis=0)))
     drawn = macro_f1(confusions(resample(counted, rng, draws)))
     difference = float(values[seeds:].mean() - values[:seeds].mean())
     return (
+        seeds,
         len(posts),
         difference,
         *statistics.of_differences(drawn[:, seeds:].mean(axis=1) - drawn[:, :seeds].mean(axis=1)),

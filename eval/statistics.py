@@ -148,11 +148,12 @@ def paired_difference(
 
 
 def of_differences(drawn: Floats) -> tuple[float | None, float | None, float]:
-    """What a bootstrap's differences say: low and high of the 95 % interval, two-sided p."""
-    low, high = percentiles(drawn)
+    """Low and high of the 95 % interval of a bootstrap's differences, two-sided p; undefined ones say nothing."""
+    defined = drawn[~np.isnan(drawn)]
+    low, high = percentiles(defined)
     # the share of draws on the other side of zero, twice; +1: the sample itself is one of its draws
-    tail = min((drawn <= 0).sum(), (drawn >= 0).sum())
-    return low, high, min(1.0, 2 * (int(tail) + 1) / (len(drawn) + 1))
+    tail = min((defined <= 0).sum(), (defined >= 0).sum())
+    return low, high, min(1.0, 2 * (int(tail) + 1) / (len(defined) + 1))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

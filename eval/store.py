@@ -68,7 +68,7 @@ class Writer:
         if not self.db.parent.is_dir():
             raise UsageError(f"no folder {self.db.parent} to make {self.db.name} in")
         with ExitStack() as stack:
-            stack.enter_context(run_lock(self.db, self.run_id))
+            stack.enter_context(run_lock(self.db, self.run_id, patience=2 * PATIENCE))
             self._start()
             _store(self.db, self.run_id, segments(self.db).get(self.run_id, []), PATIENCE)
             recover(self.db)
@@ -198,7 +198,7 @@ def recover(db: Path) -> None:
     if not db.exists():
         return
     for run_id in segments(db):
-        with suppress(UsageError), run_lock(db, run_id):
+        with suppress(UsageError), run_lock(db, run_id, recovering=True):
             _store(db, run_id, segments(db).get(run_id, []), PATIENCE)
 
 

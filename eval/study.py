@@ -171,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 finish(options, base, results, console)
 
         total = len({row.config for row in rows if not row.random}) + sum(row.random for row in rows)
-        return run_several(lambda series: run_rows(rows, series, found), end, total=total, max_cost=base.max_cost)
+        return run_several(lambda series: run_rows(rows, series, found), end, base, total=total)
 
 
 def dry_run(rows: Sequence[studies.Row], notes: "Console") -> int:

@@ -9,41 +9,38 @@ from typing import Any
 from eval.config import RunConfig, identity
 from eval.database import SCHEMA, check_tables, connect, errors, insert_row
 from eval.provenance import address
-from eval.study_table import VARIED, Result
+from eval.studies import Row
+from eval.study_table import Result
 
 
-def base_id(study: str, dataset: str, base: RunConfig, **more: Any) -> str:
-    """A short name for what all rows of a study have in common: one that is made again has the same.
+def base_id(study: str, dataset: str, seeds: int, rows: Sequence[Row]) -> str:
+    """A short name for a study with all its options: one that is made again has the same.
 
     Args:
         study: Its name.
         dataset: What is tested.
-        base: What all rows have in common.
-        more: What else tells it from others.
+        seeds: Seeds of each row.
+        rows: What is set side by side.
     """
-    common = identity(base)
-    for name in ("when", *VARIED.get(study, ())):
-        common.pop(name, None)
-    return address({**common, **more, "study": study, "dataset": dataset})
+    runs = [[identity(row.config), row.checkpoint] for row in rows]
+    return address({"study": study, "dataset": dataset, "seeds": seeds, "rows": runs})
 
 
 def store(study: str, base: RunConfig, results: Sequence[Result]) -> None:
-    """Write the rows to table `studies`, in place of those of the same study made before.
+    """Write the rows to table `studies`, in place of those of the same study with the same options.
 
     Raises:
         UsageError: the file cannot be written.
     """
     dataset = results[0].report.runs[0]["dataset"]
-    models = sorted({result.row.config.model or "" for result in results} - {base.model or "", ""})
-    asked = {"models": models} if models else {}  # beside what all rows have in common, as in the study joint
-    common = {"study": study, "base_id": base_id(study, dataset, base, **asked), "dataset": dataset}
-    common["created"] = datetime.now(UTC)
+    name = base_id(study, dataset, base.seeds, [result.row for result in results])
+    common = {"study": study, "base_id": name, "dataset": dataset, "created": datetime.now(UTC)}
     path: Path = base.db
     with errors(path), connect(path) as connection:
         connection.execute(SCHEMA)  # a database made by an earlier version gets the table now
         check_tables(connection, path)
         connection.begin()
-        connection.execute("DELETE FROM studies WHERE study = ? AND base_id = ?", [study, common["base_id"]])
+        connection.execute("DELETE FROM studies WHERE study = ? AND base_id = ?", [study, name])
         for position, result in enumerate(results, 1):
             insert_row(connection, "studies", common | {"position": position} | _stored(result))
         connection.commit()

@@ -95,7 +95,7 @@ def setting(study: str, results: Sequence[Result]) -> str:
     """How all rows judge, in one line."""
     first = results[0].report.runs[0]
     if study in jsdrv_studies.ABOUT:
-        return clean(jsdrv_table.setting(study, [result.report.runs[0] for result in results]))
+        return clean(jsdrv_table.setting([result.report.runs[0] for result in results]))
     if study not in debate_studies.ABOUT:
         return clean(f"how {first['how']}, model {first['model']}")
     models = dict.fromkeys(result.report.runs[0]["model"] for result in results)
@@ -204,12 +204,13 @@ def _add_papers(table: Table, papers: Sequence[Published], names: Sequence[str])
 
 def _columns(metrics: Sequence[str], results: Sequence[Result]) -> list[str]:
     """What was measured of these metrics, in their order, with F1 of each class in place of "f1_*"."""
-    classes = [name for name in next((r.values for r in results if r.values), {}) if name.startswith("f1_")]
+    every = dict.fromkeys(name for result in results for name in result.values)
+    classes = [name for name in every if name.startswith("f1_")]
     names = []
     for name in metrics:
         names += classes if name == "f1_*" else [name]
-    if measured := {name for result in results for name in result.values}:
-        names = [name for name in names if name in measured]
+    if every:
+        names = [name for name in names if name in every]
     return [name for name in names if name not in _ZERO or any(result.number(name) > 0 for result in results)]
 
 

@@ -32,11 +32,19 @@ def trained_folders(config: "RunConfig") -> list[Path]:
 
 def chat_network(config: "RunConfig") -> str | None:
     """The chat model that JSDRV's networks are, if they are one's; "hf" or "openai" where a folder tells no more."""
-    network = config.network
-    if config.how.startswith("jsdrv:"):
+    return _chat_model(config.how, config.network)
+
+
+def chat_scorer(config: "RunConfig") -> str | None:
+    """The same of the networks that --scorer-model names."""
+    return _chat_model(config.scorer_model or "", None)
+
+
+def _chat_model(name: str, network: str | None) -> str | None:
+    if name.startswith("jsdrv:"):
         from graphs.saved_networks import kind
 
-        network = kind(Path(config.how.partition(":")[2]))
+        network = kind(Path(name.partition(":")[2]))
     return None if network is None or network.partition(":")[0] == "encoder" else network
 
 

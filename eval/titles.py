@@ -47,6 +47,9 @@ def options(run: dict[str, Any]) -> list[str]:
 def remarks(plan: "Plan") -> list[str]:
     """What a reader of the results should know of the threads they come from."""
     config, found = plan.config, []
+    if plan.untaught:
+        classes = " and ".join(plan.untaught)
+        found.append(f"No thread that is tested here is {classes}: shots that are {classes} are left out.")
     if leaking := plan.counts.get("test_threads_also_in_training_corpus"):
         found.append(
             f"{leaking} of {len(plan.threads)} test threads are in {config.train_on} too, where the shots come from: "

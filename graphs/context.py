@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,7 +32,8 @@ from graphs.methods import (
 )
 from graphs.open_once import TRAINING, OpenOnce, encoder, standing
 from graphs.parts import Parts
-from graphs.prepare import train_missing, with_threads
+from graphs.prepare import Told, train_missing, with_threads
+from graphs.telling import Telling
 
 if TYPE_CHECKING:
     from agents.models import Model
@@ -99,8 +101,9 @@ async def method_of(context: "Context | Method | None") -> Method:
         return context
     given = context or Context()
     given = replace(given, model=given.model or usual_model())
-    files = await standing(given.when, given.how, given.model, given.network, given.train_on)
-    return await _methods((given, files))
+    key = given, await standing(given.when, given.how, given.model, given.network, given.train_on)
+    with _telling.heard(key):
+        return await _methods(key)
 
 
 def usual_model() -> str | None:
@@ -108,7 +111,7 @@ def usual_model() -> str | None:
     return os.environ.get("HEARSAY_MODEL") or None
 
 
-def _open(context: Context) -> Method:
+def _open(context: Context, tell: Callable[[str], None]) -> Method:
     how, when = check_verifier(context.how), check_policy(context.when, context.how)
     if len(checkpoints(context.when)) > 1:
         raise UsageError(f"when {context.when}: a graph stops once; lists of checkpoints are for eval.run")
@@ -124,9 +127,16 @@ def _open(context: Context) -> Method:
     parts = with_threads(parts, context.when, context.train_on, shots=context.shots)
     if not (learns(context.when) or (learns_from_shots(context.how) and context.how != "encoder")):
         return _opened(context, parts)
+    from rich.console import Console
+
+    method, began = f"when {context.when}, how {context.how}", time.monotonic()
+    console = Console(file=Told(tell), force_terminal=False, width=500)
+    tell(f"{method}: learns from {len(parts.shots)} threads of {context.train_on}, where it has not before")
     with TRAINING:
-        train_missing(parts, context.when, context.train_on, partial(_label, context, parts))
-        return _opened(context, parts)
+        train_missing(parts, context.when, context.train_on, partial(_label, context, parts), console)
+        opened = _opened(context, parts)
+    tell(f"{method}: ready after {time.monotonic() - began:.0f} s")
+    return opened
 
 
 def _opened(context: Context, parts: Parts) -> Method:
@@ -134,7 +144,8 @@ def _opened(context: Context, parts: Parts) -> Method:
     return Method(policy, open_verifier(parts), context.when, means)
 
 
-_methods = OpenOnce[tuple[Context, Any], Method](lambda key: _open(key[0]))
+_telling = Telling()
+_methods = OpenOnce[tuple[Context, Any], Method](lambda key: _open(key[0], partial(_telling.tell, key)))
 
 
 def _models(context: Context) -> "dict[str, Model]":

@@ -5,7 +5,6 @@ comments that support the claim, debater n those that oppose it. Scores and the 
 and so are both turns of a round. The last round is bounded by the settings, so no route leads round for ever.
 """
 
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, cast
@@ -13,7 +12,7 @@ from typing import Annotated, Any, Literal, cast
 from langgraph.channels import EphemeralValue
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite, Send
+from langgraph.types import Send
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
@@ -24,7 +23,7 @@ from agents.debate.transcript import Scored, Transcript, Turn, flips
 from agents.verdict import Verdict
 from corpora.thread import ClaimThread
 from graphs.debate_context import DebateContext, debate_of
-from graphs.stop_then_detect import Input, known_thread
+from graphs.stop_then_detect import Input, known_thread, more
 from graphs.stop_then_detect import State as Conversation
 from graphs.stop_then_detect import admit as admit_posts
 
@@ -41,16 +40,16 @@ class State(TypedDict):
     language: Annotated[Any, EphemeralValue]
     conversation: dict[str, Any] | ClaimThread
     """What was taken in: id, language, and posts as fields of `Post`; in a batch the thread itself."""
-    scores: Annotated[dict[str, float | None], operator.or_]
+    scores: Annotated[dict[str, float | None], more]
     """Comment id -> score."""
-    quotes: Annotated[dict[str, str], operator.or_]
+    quotes: Annotated[dict[str, str], more]
     """Comment id -> words of it that the scorer quotes, where debaters see nothing else of it."""
     subjective: bool | None
     p: list[int]
     """Indices of the comments that debater p sees."""
     n: list[int]
-    turns: Annotated[list[Turn], operator.add]
-    calls: Annotated[int, operator.add]
+    turns: Annotated[list[Turn], more]
+    calls: Annotated[int, more]
     stopped: str | None
     """How the debaters stood after the last round, and what came of it."""
     verdict: dict[str, Any] | None
@@ -73,10 +72,9 @@ async def admit(state: State) -> dict[str, Any]:
     """Take the conversation in."""
     admitted = await admit_posts(cast("Conversation", state))
     # A server's thread may have held another debate before: nothing of it is this one's.
-    fresh = {"scores": {}, "quotes": {}, "turns": [], "calls": 0}
-    found = {"conversation": admitted["conversation"], "subjective": None, "stopped": None, "verdict": None}
-    found |= {"p": [], "n": [], "arguments": {}, "flips": {}}
-    return found | {name: Overwrite(nothing) for name, nothing in fresh.items()}
+    fresh: dict[str, Any] = {"scores": {}, "quotes": {}, "turns": [], "calls": None}
+    fresh |= {"subjective": None, "p": [], "n": [], "stopped": None, "verdict": None, "arguments": {}, "flips": {}}
+    return fresh | {"conversation": admitted["conversation"]}
 
 
 async def hand_out(state: State, runtime: Runtime[DebateContext]) -> list[Send] | Literal["separate_stances"]:
@@ -235,10 +233,13 @@ def _last(turns: Sequence[Turn], speaker: str) -> Turn:
 def _why(last: Mapping[str, Turn]) -> str:
     """Why there is no verdict."""
     if "judge" in last:
-        return "the debaters did not agree, and the judge's reply has no label"
-    if "agent" in last:
-        return "the agent's reply has no label"
-    return "no debater's last reply has a label"
+        why, turns = "the debaters did not agree, and the judge's reply has no label", [last["judge"]]
+    elif "agent" in last:
+        why, turns = "the agent's reply has no label", [last["agent"]]
+    else:
+        why, turns = "no debater's last reply has a label", [last["p"], last["n"]]
+    cuts = [turn["cut"] for turn in turns if "cut" in turn]
+    return f"{why}: cut off at --max-tokens {cuts[0]}, allow more" if cuts else why
 
 
 def _scored(state: State) -> dict[int, Scored]:

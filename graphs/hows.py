@@ -183,5 +183,5 @@ def known(name: str, table: Iterable[str], what: str) -> str:
     if name in names:
         return name
     near = difflib.get_close_matches(name, names, 1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise UsageError(f"{what} {name} is unknown; {hint}There are: {', '.join(names)}")
+    hint = f"did you mean {near[0]}? There" if near else "there"
+    raise UsageError(f"{what} {name} is unknown; {hint} are: {', '.join(names)}")

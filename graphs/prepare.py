@@ -3,6 +3,7 @@
 `eval.run` has its own (eval/prepare.py): there splits give the threads, and many agents are trained side by side.
 """
 
+import io
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -55,7 +56,22 @@ def with_threads(parts: Parts, when: str, train_on: str, *, shots: int, pool: in
     return replace(parts, shots=fold.shots, pool=fold.pool, classes=classes)
 
 
-def train_missing(parts: Parts, when: str, train_on: str, label: Label, console: "Console | None" = None) -> None:
+class Told(io.StringIO):
+    """A file whose lines are told to somebody: what a console is given that is to write to no terminal."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def write(self, text: str, /) -> int:
+        """Tell each line. A console writes whole ones."""
+        for line in text.splitlines():
+            if line.strip():
+                self._tell(line.rstrip())
+        return len(text)
+
+
+def train_missing(parts: Parts, when: str, train_on: str, label: Label, console: "Console") -> None:
     """Train what `jsdrv` and `eard` name and is not there yet: minutes, once.
 
     Args:
@@ -63,15 +79,11 @@ def train_missing(parts: Parts, when: str, train_on: str, label: Label, console:
         when: The stop policy.
         train_on: The corpus that the threads are from, for the message that there are none.
         label: Asks the verifier about the shots.
-        console: Where it is shown how far it is; None for nowhere.
+        console: Where it is shown how far it is.
 
     Raises:
         UsageError: the two cannot be trained together, there is nothing to learn from, or a model cannot be asked.
     """
-    if console is None:
-        from rich.console import Console
-
-        console = Console(quiet=True, force_terminal=False)
     if parts.how == "jsdrv":
         _train_networks(parts, when, console)
     if when == "eard":
@@ -94,7 +106,7 @@ def _train_networks(parts: Parts, when: str, console: "Console") -> None:
 
 def _train_agent(parts: Parts, train_on: str, label: Label, console: "Console") -> None:
     from graphs.stoppers import folder, missing, needed_texts, task_of
-    from training.progress import show_labelling, show_training
+    from training.progress import bar, embed, show_labelling, show_training
     from training.workers import train_all
 
     if not missing(parts):
@@ -104,8 +116,8 @@ def _train_agent(parts: Parts, train_on: str, label: Label, console: "Console") 
             f"{train_on} has no unlabelled threads left for the stopping agent: set fewer shots, more pool"
         )
     assert parts.encoder is not None
-    with console.status("sentence vectors"):
-        parts.encoder.warm(needed_texts(parts))
+    with bar(console) as progress:
+        embed(progress, parts.encoder, needed_texts(parts))
     failures: list[str] = []
     with show_labelling(console, len(parts.shots)) as done:
         judged = label(done, failures)

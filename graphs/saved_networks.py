@@ -15,6 +15,8 @@ ABOUT = "about.json"
 NETWORKS = "networks"
 _TRAINING = "training"
 _READ = 1 << 20
+_WIDEST = 1 << 16
+"""Dimensions that vectors may have."""
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -26,13 +28,14 @@ def read_about(folder: Path) -> dict[str, Any]:
     if not (folder / NETWORKS).is_dir():
         raise UsageError(f"no trained networks in {folder}: train some with python -m graphs.annotate_select_finetune")
     try:
-        about = json.loads((folder / ABOUT).read_text("utf-8"))
+        about: dict[str, Any] = json.loads((folder / ABOUT).read_text("utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{folder} has no {ABOUT}: their training has not ended; the same command goes on") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{folder / ABOUT}: {error}") from None
     kinds = {"dimensions": int, "settings": dict, "threads_seen": list}
-    if not isinstance(about, dict) or not all(isinstance(about.get(name), kind) for name, kind in kinds.items()):
+    right = isinstance(about, dict) and all(isinstance(about.get(name), kind) for name, kind in kinds.items())
+    if not right or about["dimensions"] is True or not 1 <= about["dimensions"] <= _WIDEST:
         raise UsageError(f"{folder / ABOUT} is not what a training of JSDRV writes: want {', '.join(kinds)}")
     return about
 
@@ -55,7 +58,7 @@ def kind(folder: Path) -> str:
     about = read_about(folder)
     try:
         told = json.loads((folder / NETWORKS / "networks.json").read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         told = {}
     return str(about.get("network") or (told.get("kind") if isinstance(told, dict) else None) or "encoder")
 

@@ -25,9 +25,9 @@ def found(environ: Mapping[str, str], data_dir: Path | None = None) -> list[Load
     return [load(name, data_dir=data_dir, environ=environ) for name in there]
 
 
-def stance_corpora(environ: Mapping[str, str], data_dir: Path | None = None) -> list[ClaimThread]:
+def stance_corpora(environ: Mapping[str, str]) -> list[ClaimThread]:
     """All their threads, of whatever corpus; see `found`."""
-    return [thread for corpus in found(environ, data_dir) for thread in corpus.threads]
+    return [thread for corpus in found(environ) for thread in corpus.threads]
 
 
 def without(threads: Sequence[ClaimThread], tested: Sequence[ClaimThread]) -> list[ClaimThread]:

@@ -4,14 +4,12 @@ The machine every published method is run by: *when* is a stop policy, *how* a v
 A step of the loop is a post; the last one forces the stop, so the loop is bounded by the thread's length.
 """
 
-import operator
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
 from langgraph.channels import EphemeralValue
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
@@ -65,6 +63,17 @@ STOP = 0.5
 """Probability from which on the reading stops."""
 
 
+def more(before: Any, found: Any) -> Any:
+    """Add what a node found to what is known; `[]`, `{}` and None begin anew.
+
+    A server's thread may hold another conversation's. LangGraph's `Overwrite` would begin anew too, but whoever streams
+    updates would be shown its wire form in place of a list.
+    """
+    if found is None or found == [] or found == {}:
+        return type(before)()
+    return before | found if isinstance(before, dict) else before + found
+
+
 class State(TypedDict):
     """What the nodes share; plain values only, so that any checkpointer can hold it."""
 
@@ -80,7 +89,7 @@ class State(TypedDict):
     read: int
     text: str
     """What the post just read says, so that a trace reads like the conversation."""
-    steps: Annotated[list[Step], operator.add]
+    steps: Annotated[list[Step], more]
     stopped: str | None
     judged: list[str]
     verdict: dict[str, Any] | None
@@ -112,7 +121,7 @@ async def admit(state: State) -> dict[str, Any]:
     admitted = {"id": thread.id, "language": thread.language, "posts": [asdict(post) for post in thread.posts]}
     return {"conversation": admitted, "read": 0, "text": ""} | {
         # A server's thread may have held another conversation before: nothing of it is this one's.
-        "steps": Overwrite([]),
+        "steps": [],
         "stopped": None,
         "judged": [],
         "verdict": None,

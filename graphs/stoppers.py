@@ -27,7 +27,7 @@ from graphs.hows import how_of, learns_from_shots, open_verifier
 from graphs.parts import Parts
 from training import task
 from training.prefix_labels import Labels, label_threads, out_of_fold
-from training.settings import Settings
+from training.settings import Settings, content_of
 from training.task import Task
 
 VERSION = 2
@@ -162,7 +162,7 @@ def _origin(parts: Parts) -> dict[str, Any]:
         "seed": parts.seed,
         "encoder": parts.encoder.name,
         "verifier": _verifier(parts),
-        "settings": asdict(_settings(parts)),
+        "settings": content_of(_settings(parts)),
     }
 
 

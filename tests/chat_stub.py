@@ -8,6 +8,7 @@ first line of output is the base URL; `GET /count` there answers `{"count": N, "
 A rule is a dict, matched in order against the text of the last message:
     contains       text that must occur in it; absent: always matches
     reply          the answer (default "Yes"), or a function of the request that makes it
+    finish_reason  why the reply ends where it does (default "stop")
     probabilities  word -> probability, shown as the top_logprobs of the reply's last token
     seconds        wait before answering
     fault          one of FAULTS, or a list: one a request, then the reply
@@ -105,7 +106,7 @@ def _completion(request: dict[str, Any], rule: dict[str, Any], fault: str | None
         text = "" if fault == "empty" else None
     choice: dict[str, Any] = {
         "index": 0,
-        "finish_reason": "stop",
+        "finish_reason": rule.get("finish_reason", "stop"),
         "message": {"role": "assistant", "content": text},
     }
     if request.get("logprobs") and fault != "no_logprobs":

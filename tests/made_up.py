@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from agents.encoder import Encoder
@@ -82,6 +83,14 @@ def stub_process(rules: list[dict[str, Any]], *options: str) -> Iterator[str]:
     finally:
         process.kill()
         process.wait()
+
+
+def rows(query: str, db: str = "hearsay.duckdb") -> list[dict[str, Any]]:
+    """What a query finds in a database: a row by the names of its columns."""
+    with duckdb.connect(db, read_only=True) as connection:
+        cursor = connection.execute(query)
+        names = [column[0] for column in cursor.description or []]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def asked(url: str) -> dict[str, int]:

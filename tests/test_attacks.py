@@ -274,7 +274,7 @@ def gullible(here: Path) -> list[str]:
 def test_one_attack(gullible: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert main([*gullible, "--attack", "polite"]) == 0
     printed = capsys.readouterr()
-    assert re.search(r"\[1/2\] no attack\n(prompt tokens.*\n)?\[2/2\] polite\n", printed.err)
+    assert re.search(r"\[1/2\] no attack\n(judging.*\n)?(prompt tokens.*\n)?\[2/2\] polite\n", printed.err)
     assert "under the attack polite" in printed.out  # the run's own table
     assert "attacks on made-up, rumor/non-rumor, split all" in printed.out
     assert "when all-posts, how direct, model scripted:script.json; defences: none" in printed.out
@@ -297,7 +297,7 @@ def test_all_attacks_in_one_table(
     monkeypatch.setattr(attack_report, "attacks", lambda: some)
     assert main([*gullible, "--seeds", "1", "--attack", "all"]) == 0
     printed = capsys.readouterr()
-    assert "[1/6] no attack\n[2/6] placebo\n" in printed.err
+    assert "[1/6] no attack\njudging, seed 1 of 1: 0 of 40\n[2/6] placebo\n" in printed.err
     assert "under the attack" not in printed.out
     lines = printed.out.splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("mean of 4"))

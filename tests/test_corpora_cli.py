@@ -72,6 +72,19 @@ def test_list_names_every_corpus_and_where_it_is(data, capsys):
     assert "beard.json" in out and "not here" in out
 
 
+def test_list_and_check_tell_the_licence(data, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    main(["list"])
+    listed = capsys.readouterr().out.splitlines()
+    for name, corpus in CORPORA.items():
+        (row,) = (place for place, line in enumerate(listed) if line.startswith(f"{name} "))
+        assert f"licence: {corpus.licence}" in listed[row + 1]
+    main(["check", "sample"])
+    assert "licence: CC0\n" in capsys.readouterr().out
+    main(["check", "jsonl:own"])
+    assert "licence" not in capsys.readouterr().out
+
+
 def test_check_prints_counts_and_what_was_dropped(data, capsys):
     main(["check", "jsonl:own", "--overlap", "jsonl:own"])
     out = capsys.readouterr().out

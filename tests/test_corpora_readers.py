@@ -393,6 +393,14 @@ def test_jsonl(data, environ):
     }
 
 
+def test_jsonl_without_line_ends_is_given_up(data, environ, monkeypatch):
+    monkeypatch.setattr("corpora.readers.jsonl.LONGEST", 1_000)
+    jsonl_file(data / "own.jsonl", LINE)
+    assert len(load("jsonl:own", environ=environ).threads) == 1
+    with pytest.raises(UsageError, match=r"/dev/zero, line 1: over 1,000 bytes"):
+        load("jsonl:/dev/zero", environ=environ)
+
+
 @pytest.mark.parametrize("content", ["", "\n\n", "id,text\n", "[]", "{}", '{"id": 1, "posts": {}}', "[" * 99_999])
 def test_jsonl_names_file_and_line(data, environ, content):
     write(data / "own.jsonl", content)

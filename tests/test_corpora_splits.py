@@ -138,11 +138,6 @@ def test_overlap_is_found_by_id_and_by_source_text(republished):
     assert [t.id for t in dropped] == ["t1", "t2"]
 
 
-def test_describe_names_sizes_and_labels():
-    (fold,) = splits.few_shot(corpus(), label_of, shots=9, pool=10, rng=rng())
-    assert splits.describe(fold, label_of).startswith("few-shot: 9 shots (6 non-rumor, 3 rumor), 10 pool, 71 test")
-
-
 @pytest.mark.parametrize("hostile", [" " * 200_000, "' " * 100_000, "http" * 50_000, "@" * 200_000, "& " * 100_000])
 def test_no_text_makes_folding_slow(hostile):
     splits.folded(hostile)

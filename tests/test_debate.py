@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -166,6 +166,34 @@ def test_a_bad_reply_is_asked_again_once_and_then_the_judge_decides() -> None:
     assert last["calls"] == 2
     assert verdict["label"] == "non-rumor"
     assert debate["turns"][-1]["speaker"] == "judge"
+
+
+class Cut(Speaker):
+    """A model whose judge runs out of tokens."""
+
+    async def complete(self, messages: Sequence[Message], **more: Any) -> Reply:
+        reply = await super().complete(messages, **more)
+        return replace(reply, cut=512) if _role(messages) == "judge" else reply
+
+
+@pytest.mark.parametrize(
+    ("judge", "label"),
+    [("Three comments insist that it is Real, because", None), ("Real. Three comments", "non-rumor")],
+)
+def test_a_judge_who_is_cut_off_is_not_read_as_if_finished(judge: str, label: str | None) -> None:
+    verdict, debate = hold(Cut(debaters(judge=judge).reply))
+    assert verdict["label"] == label
+    assert debate["turns"][-1]["cut"] == 512 and debate["turns"][-1]["calls"] == (1 if label else 2)
+    assert all("cut" not in turn for turn in debate["turns"][:-1])
+    assert label or "--max-tokens 512" in verdict["reason"]
+
+
+def test_a_long_reply_takes_no_more_room_than_others_are_shown_of_it() -> None:
+    model = debaters()
+    model.max_tokens, model.max_prompt_tokens = 50_000, 24_000
+    hold(model)
+    assert all("left out" not in text for _, text in model.asked)
+    assert any("so true again" in text for role, text in model.asked if role == "opinion")
 
 
 def test_no_label_at_the_end_is_an_abstention_with_its_reason() -> None:

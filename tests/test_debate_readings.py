@@ -122,6 +122,17 @@ def test_a_debaters_reply_as_asked_for_is_read(language, place, mark):
         ("0", 0.0),
         ("**0.0**", 0.0),
         ("I would say 0.7", 0.7),
+        # signs of many kinds, and in brackets
+        ("Score: [-0.4]", -0.4),
+        ("[-0.4]", -0.4),
+        ("分数：【-0.4】", -0.4),
+        ("Score: (-0.4)", -0.4),
+        ("Score: \u20110.4", -0.4),
+        ("\u20100.4", -0.4),
+        ("⁻0.4", -0.4),
+        ("➖0.4", -0.4),
+        ('{"Score": \u20110.4}', -0.4),
+        ("Score -> 0.4", 0.4),
     ],
 )
 def test_scores_that_are_read(reply, score):
@@ -167,6 +178,17 @@ def test_scores_that_are_read(reply, score):
         "COVID-19",
         "[1]",
         "0.5, or 0.6",
+        # a sign that may be a dash, or may be meant for what stands in brackets
+        "Score: - 0.4",
+        "- 0.4",
+        "—0.4",
+        "±0.4",
+        "-[0.4]",
+        "Score: -(0.4)",
+        "Score: -**0.4**",
+        "[0.4]",
+        "Score: 0.3. On reflection, Score: - 0.4",
+        "Score: 0.3. On reflection, Score: minus 0.4",
         "<think>Score: 1",
         # a decimal comma
         '{"Score": 0,8}',

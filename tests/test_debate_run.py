@@ -10,13 +10,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from corpora.catalog import load
 from eval.run import main
 from tests.debate_script import write_debates
-from tests.made_up import ROOT, asked, stub_process
+from tests.made_up import ROOT, asked, rows, stub_process
 
 SCRIPT = ("--script", "tests.debate_script:reply")
 REAL = [
@@ -37,19 +36,12 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> str:
-    return f"jsonl:{write_debates(tmp_path / 'debates.jsonl')}"
+    return f"jsonl:{write_debates(tmp_path / 'debates.jsonl', longest=40)}"
 
 
 def command(url: str, dataset: str, *more: str) -> list[str]:
     start = ["--method", "s2mad", "--model", "openai:x", "--base-url", url]
     return [*start, "--dataset", dataset, "--seeds", "1", *more]
-
-
-def rows(query: str) -> list[dict[str, Any]]:
-    with duckdb.connect("hearsay.duckdb", read_only=True) as connection:
-        cursor = connection.execute(query)
-        names = [column[0] for column in cursor.description or []]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def debates() -> dict[str, dict[str, Any]]:
@@ -58,7 +50,8 @@ def debates() -> dict[str, dict[str, Any]]:
     return {row["thread_id"]: {**row, "debate": json.loads(row["debate"])} for row in found}
 
 
-def test_every_branch_is_taken_and_stored(corpus: str) -> None:
+def test_every_branch_is_taken_and_stored() -> None:
+    corpus = f"jsonl:{write_debates(Path('debates.jsonl'), longest=500)}"
     with stub_process([], *SCRIPT) as url:
         assert main(command(url, corpus)) == 0
     found = debates()
@@ -124,7 +117,8 @@ def test_roles_may_have_models_of_their_own(corpus: str) -> None:
     assert by_role["debater_p"] == by_role["subjectivity"] == "openai:x"
 
 
-def test_a_dry_run_bounds_the_calls_and_asks_nothing(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_bounds_the_calls_and_asks_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = f"jsonl:{write_debates(Path('debates.jsonl'), longest=500)}"
     with stub_process([], *SCRIPT) as url:
         assert main(command(url, corpus, "--dry-run")) == 0
         assert asked(url)["count"] == 0
@@ -171,9 +165,9 @@ def test_debate_options_without_a_debate_are_refused(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(("dataset", "labels"), REAL)
 def test_real_corpora_are_debated(dataset: str, labels: str) -> None:
     with stub_process([], *SCRIPT) as url:
-        assert main(command(url, dataset, "--labels", labels, "--limit", "40")) == 0
+        assert main(command(url, dataset, "--labels", labels, "--limit", "12")) == 0
     found = debates()
-    assert len(found) == 40
+    assert len(found) == 12
     posts = {thread.id: {post.id for post in thread.posts} for thread in load(dataset, environ=os.environ).threads}
     for row in found.values():
         known = posts[row["thread_id"]]

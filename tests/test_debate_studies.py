@@ -13,8 +13,8 @@ from eval import comparable, debate_studies, opening, published, study_table
 from eval.config import RunConfig
 from eval.study import main
 from tests.debate_script import Speaker, write_debates
-from tests.made_up import own_cache
-from tests.test_study import pictures, rows
+from tests.made_up import own_cache, rows
+from tests.test_study import pictures
 
 GPT = "openai:gpt-3.5-turbo"
 
@@ -41,7 +41,7 @@ def speakers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Speaker]:
 @pytest.fixture
 def arguments(tmp_path: Path) -> list[str]:
     """Half a hundred short conversations, judged once by whoever says --model."""
-    corpus = write_debates(tmp_path / "twitter-covid19.jsonl", longest=20)
+    corpus = write_debates(tmp_path / "twitter-covid19.jsonl", comments=6, longest=20)
     return ["--dataset", f"jsonl:{corpus}", "--seeds", "1"]
 
 
@@ -160,6 +160,7 @@ def test_ablations_and_rounds_share_their_runs(
 
 
 def test_early(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    write_debates(Path("twitter-covid19.jsonl"), longest=20)  # all threads are longer than ten posts
     assert main(["early", *arguments, "--model", GPT]) == 0
     printed = capsys.readouterr().out
     found = rows("SELECT * FROM studies ORDER BY position")
@@ -177,20 +178,20 @@ def test_early(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None
         assert word in words
 
 
-@pytest.mark.parametrize("columns", [80, 100, 130])
 def test_a_narrow_table_is_several(
-    arguments: list[str], columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["debate", *arguments, "--models", "openai:one", "openai:" + "two" * 20, "--seeds", "2"]) == 0
+    command = ["debate", *arguments, "--models", "openai:one", "openai:" + "two" * 20, "--seeds", "2"]
+    assert main(command) == 0
     capsys.readouterr()
-    monkeypatch.setenv("COLUMNS", str(columns))
-    assert main(["debate", *arguments, "--models", "openai:one", "openai:" + "two" * 20, "--seeds", "2"]) == 0
-    printed = capsys.readouterr().out
-    assert "…" not in printed
-    for words in ("accuracy", "macro-F1", "F1 non-rumor", "abstained", "calls", "tokens"):
-        assert words in printed
-    (line,) = {len(text) <= columns for text in printed.splitlines()[2:-1]}
-    assert line
+    for columns in (80, 100, 130):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert main(command) == 0
+        printed = capsys.readouterr().out
+        assert "…" not in printed
+        for words in ("accuracy", "macro-F1", "F1 non-rumor", "abstained", "calls", "tokens"):
+            assert words in printed
+        assert max(map(len, printed.splitlines()[2:-1])) <= columns
 
 
 def test_dry_run_counts_every_row(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -18,7 +17,7 @@ from corpora.catalog import load
 from eval.run import main
 from graphs.context import Context
 from graphs.stop_then_detect import graph, recursion_limit
-from tests.made_up import own_cache, stub_process
+from tests.made_up import own_cache, rows, stub_process
 from training.stopper import main as stopper
 
 ROOT = Path(__file__).parent.parent
@@ -32,13 +31,6 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_cache(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-
-
-def rows(query: str) -> list[dict[str, Any]]:
-    with duckdb.connect("hearsay.duckdb", read_only=True) as connection:
-        cursor = connection.execute(query)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def agents() -> list[Path]:
@@ -176,7 +168,8 @@ def test_mistakes_are_one_line_and_train_nothing(
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_interrupted_training_goes_on_where_it_was_and_leaves_no_worker_behind(ending: signal.Signals) -> None:
-    arguments = [sys.executable, "-m", "eval.run", *SMALL, "--stopper", "steps=400000"]
+    quick = ["iteration=20", "environments=2", "minibatches=2", "ppo_epochs=1", "disc_epochs=1"]
+    arguments = [sys.executable, "-m", "eval.run", *SMALL, "--stopper", "steps=400000", *quick]
     process = subprocess.Popen(
         arguments,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -106,6 +106,48 @@ def test_reading_chinese(reply, kind, label):
     assert (found and found.label) == label
 
 
+@pytest.mark.parametrize(
+    ("kind", "language", "texts"),
+    [
+        (
+            "veracity",
+            "en",
+            "I cannot say whether this is True|impossible to determine if True|cannot be True|far from True|half True"
+            "|I refuse to say True|Unclear, maybe True|no evidence that it is False|isn't True|Mostly False"
+            "|This rumor is neither confirmed nor False|True cannot be said|True? Nobody knows|True, or maybe False",
+        ),
+        ("stance", "en", "I cannot help with Support|rather than Support|Neutral, does neither Support"),
+        ("veracity", "zh", "无法判断，属实？|没有证据表明不实"),
+    ],
+)
+def test_a_refusal_that_names_a_label_has_none(kind, language, texts):
+    field = WORDS[kind][language].field
+    assert [text for text in texts.split("|") if read_answer(f"{field}: {text}", kind, language)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("It is False", "F"),
+        ("This rumor is clearly Unverified.", "U"),
+        ("the claim is True, Reason: so", "T"),
+        ("most likely False", "F"),
+        ("False because nobody saw it", "F"),
+        ("it's a Non-rumor", "N"),
+    ],
+)
+def test_a_few_words_may_lead_to_a_label(text, label):
+    assert read_answer(f"Veracity: {text}", "veracity", "en").label == label
+    assert read_answer("Stance: the user denies the claim", "stance", "en").label == "D"
+
+
+def test_a_reply_that_was_cut_has_the_label_whose_reason_had_begun():
+    both = "[1] Support\n[2] Deny\nVeracity: False"
+    assert read_answer(f'{both}, Reason: "the', "veracity", "en", 60).label == "F"
+    assert read_answer(both, "veracity", "en", 60) is None and read_answer(both, "veracity", "en").label == "F"
+    assert read_answer("Veracity: False, Reas", "veracity", "en", 60).label == "F"
+
+
 @pytest.mark.parametrize("mark", ["Stance:", "Stance: D", "Reason:", '"', "\n", "*", "[1] Support, ", "[1", "“"])
 def test_no_reply_takes_long_to_read(mark):
     started = time.process_time()

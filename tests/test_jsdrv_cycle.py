@@ -14,10 +14,10 @@ from corpora.errors import UsageError
 from corpora.thread import ClaimThread
 from graphs.jsdrv.training import check, train
 from tests.jsdrv_fake import SMALL, Fake, claims, embed, epoch, trained, tree
-from training.jsdrv.cycle import Nobody
 from training.jsdrv.selector import Selector
 from training.jsdrv.settings import ABLATIONS, read_jsdrv
 from training.jsdrv.validating import read_about
+from training.jsdrv.watcher import Nobody
 
 
 def test_a_training_does_what_the_paper_says(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file, save_file
 
 from agents.encoder import Encoder
 from agents.jsdrv.annotation import STANCES, VERACITIES, Annotation, StanceExample, VeracityExample
-from agents.jsdrv.encoder_networks import FILE, SOURCE, STANCE_WORDS
+from agents.jsdrv.encoder_networks import ABOUT, FILE, SOURCE, STANCE_WORDS
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread, Gold, Post
 from tests.made_up import VECTORS
@@ -93,6 +94,15 @@ def test_what_is_saved_is_what_was_learned(encoder: Encoder, taught: EncoderTrai
     again = open_networks("encoder", tmp_path / "networks", seed=7, encoder=encoder)
     before, after = (asyncio.run(each.stances(talk, [1, 2, 3])) for each in (networks, again))
     assert before == after
+    for content in ('{"stem": 5}', '{"stem": null}', "[1]", "[" * 100_000):
+        (tmp_path / "networks" / ABOUT).write_text(content)
+        with pytest.raises(UsageError, match="networks"):
+            open_networks("encoder", tmp_path / "networks", seed=0, encoder=encoder)
+    networks.save(tmp_path / "networks")
+    tensors = load_file(tmp_path / "networks" / FILE)
+    save_file(tensors | {"sd.offsets": tensors["sd.offsets"] * float("nan")}, tmp_path / "networks" / FILE)
+    with pytest.raises(UsageError, match="no numbers"):
+        open_networks("encoder", tmp_path / "networks", seed=0, encoder=encoder)
     (tmp_path / "networks" / FILE).write_bytes(b"broken")
     with pytest.raises(UsageError, match="holds no networks"):
         open_networks("encoder", tmp_path / "networks", seed=0, encoder=encoder)

@@ -3,6 +3,8 @@
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from corpora.errors import UsageError
 from corpora.thread import ClaimThread, Post
 from training.jsdrv import preselection, rewards
 from training.jsdrv.networks import opener
+from training.jsdrv.selecting import _Walker
 from training.jsdrv.selector import Episode, Kept, Selector, explanation_vectors
+from training.jsdrv.settings import JsdrvSettings
 
 D = 6
 
@@ -77,6 +81,17 @@ def test_raw_reward_is_never_negative_and_nearly_always_positive() -> None:
     assert set(raw) == {1.0}
     assert Counter(centred)[-1.0] > 100 and Counter(centred)[1.0] > 100
     assert rewards.labelled({"N": 1.0}, {"T": 1.0}, "raw") == 0
+
+
+@pytest.mark.parametrize("option", ["raw", "centred"])
+def test_nothing_is_paid_for_a_label_that_no_labelled_claim_of_the_epoch_has(option: str) -> None:
+    training: Any = SimpleNamespace(
+        settings=JsdrvSettings(reward=option), networks=lambda _: None, rng=lambda *_: None, veracities={}
+    )
+    walker = _Walker(training, 1, Selector(D), {"T": np.array([0.7, 0.1, 0.1, 0.1])})
+    row, kept = {"id": "other", "labelled": False}, {1: Annotation("S")}
+    assert walker._reward(row, kept, Annotation("T")) == 1
+    assert walker._reward(row, kept, Annotation("F")) == 0
 
 
 def test_an_abstention_has_no_distribution_and_a_bare_label_is_sure() -> None:
@@ -215,6 +230,10 @@ def test_a_saved_selector_goes_on_as_if_it_had_not_been_saved(tmp_path: Path) ->
         Selector(D + 1).load(tmp_path / "selector.safetensors")
     with pytest.raises(UsageError, match="no selector"):
         Selector(D).load(tmp_path / "nothing")
+    one._weights["post"][0] = float("nan")
+    one.save(tmp_path / "selector.safetensors")
+    with pytest.raises(UsageError, match="no numbers"):
+        Selector(D).load(tmp_path / "selector.safetensors")
 
 
 def test_at_inference_what_is_more_likely_kept_is_kept_and_abstentions_never() -> None:

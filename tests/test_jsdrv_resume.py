@@ -20,8 +20,9 @@ from graphs.jsdrv.progress import ask, read_line
 from graphs.jsdrv.training import CHECKPOINTS, check, run
 from tests.jsdrv_fake import Fake, cycle, epoch, trained, tree
 from training.jsdrv import validating
-from training.jsdrv.cycle import Cycle, Nobody
+from training.jsdrv.cycle import Cycle
 from training.jsdrv.files import Journal, put, put_json
+from training.jsdrv.watcher import Nobody
 
 AMID = {
     **{"pre-training SD": None, "pre-training RV": None, "annotating claims": 4, "selecting claims": 8},

@@ -20,9 +20,9 @@ from eval.study_store import base_id
 from graphs import hows
 from graphs.jsdrv import networks as jsdrv_networks
 from graphs.parts import Parts
-from tests.made_up import own_cache
+from tests.made_up import own_cache, rows
 from tests.test_case import write_corpus
-from tests.test_study import pictures, rows
+from tests.test_study import pictures
 from training.jsdrv.settings import ABLATIONS, JsdrvSettings
 
 TESTED, TRAINED = 20, 60
@@ -195,7 +195,8 @@ def test_the_base_is_the_papers_and_options_go_before_it() -> None:
     assert "ablate=RSS" in jsdrv_studies.parts(base)[1].config.jsdrv
     (paper,) = [row for row in jsdrv_studies.epsilon(base, jsdrv_studies.EPSILONS) if row.x == 0.3]
     assert paper.config == base
-    assert base_id("joint", "x", base) != base_id("joint", "x", base, models=["a"])
+    ids = {base_id("joint", "x", 1, jsdrv_studies.joint(base, model)) for model in (None, "a", "b")}
+    assert len(ids) == 3
 
 
 def test_the_papers_figures_stand_where_they_belong() -> None:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from agents.call_log import CallLog
+from agents.local_weights import Ends
 from agents.models import ModelError, ModelSettings, open_model
 from agents.verifiers.direct import direct
 from agents.verifiers.vanilla import vanilla
@@ -59,6 +60,17 @@ async def test_the_prompt_is_not_echoed_and_tokens_are_counted(model):
     assert "the bridge fell" not in reply.text and "rumor" not in reply.text
     assert reply.input_tokens == model.count_tokens(conversation(2)) > 10
     assert 0 < reply.output_tokens <= 8 and reply.label_probabilities is None and reply.seconds > 0
+
+
+async def test_a_reply_without_end_is_known_to_be_cut(model):
+    prompts = [conversation(n) for n in range(3)]
+    replies = [await model.complete(prompt) for prompt in prompts]
+    assert {reply.cut for reply in replies} == {8}  # random weights have no end to come to
+    assert (await model.complete(prompts[0], labels=YES_NO)).cut is None
+    ends = Ends()
+    for width in (3, 4, 5):
+        ends(torch.tensor([[0, 0, 0, 7, 7][:width], [0, 0, 0, 7, 2][:width]]), None)
+    assert (ends.cut(3, 2), ends.cut(4, 2), ends.cut(3, [7, 2])) == ([True, False], [False, False], [False, False])
 
 
 async def test_label_likelihoods_are_those_of_a_naive_computation(model):
@@ -178,3 +190,4 @@ def test_a_folder_that_is_no_model_is_a_usage_error(tmp_path, damage):
     with pytest.raises(UsageError, match="cannot load hf:") as caught:
         open_model(ModelSettings(f"hf:{folder}"), {})
     assert "\n" not in str(caught.value)
+    assert damage != "nothing there" or str(caught.value).endswith(f"there is no folder {folder}")

@@ -54,6 +54,13 @@ async def test_a_reply_is_read_with_its_tokens_and_label_probabilities():
     assert asked["temperature"] == 0.0 and asked["max_tokens"] == 512 and not asked["stream"]
 
 
+async def test_a_reply_that_ran_out_of_tokens_says_so_and_its_probabilities_are_of_nothing():
+    (reply,), _ = await complete({"reply": "it is Yes", "finish_reason": "length"}, labels=YES_NO, max_tokens=7)
+    assert reply.cut == 7 and reply.label_probabilities is None
+    (reply,), _ = await complete({"reply": "it is Yes"}, labels=YES_NO, max_tokens=7)
+    assert reply.cut is None and reply.label_probabilities
+
+
 async def test_logprobs_are_asked_for_only_where_a_label_is_wanted():
     (reply,), stub = await complete({"reply": "Once upon a time"})
     assert "logprobs" not in stub.requests[0] and reply.label_probabilities is None

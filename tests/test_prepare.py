@@ -47,7 +47,7 @@ def test_a_corpus_without_such_labels_and_one_without_further_threads(monkeypatc
     with pytest.raises(UsageError, match="sample has no labels rumor/non-rumor to learn from: it has veracity"):
         with_threads(PARTS, "eard", "sample", shots=4)
     with pytest.raises(UsageError, match="name their folder"):
-        train_missing(replace(PARTS, how="jsdrv"), "eard", "sample", pytest.fail)
+        train_missing(replace(PARTS, how="jsdrv"), "eard", "sample", pytest.fail, Console(quiet=True))
 
 
 async def test_the_graphs_and_a_watch_learn_from_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

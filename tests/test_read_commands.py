@@ -183,6 +183,35 @@ def test_compare(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "differences to run0" in text and "n = 20" in text and "Holm" in text
 
 
+def test_compare_leaves_out_seeds_without_a_common_thread(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed in (0, 1):
+        judge(db, seed)
+        judge(db, seed, run_id=f"other{seed}", config_id="other", threads=20 * (1 - seed), status="interrupted")
+    compare.main(["conf", "other", "--json"])
+    (found,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert (found["seeds"], found["n"], found["accuracy"], found["macro_f1"]) == (1, 20, 0, 0)
+    assert found["macro_f1_p"] == found["accuracy_p"] == 1
+
+
+def test_compare_and_the_table_take_the_same_macro_f1(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = {"labels": "veracity", "classes": ["T", "F", "U"], "seeds": 1}
+    common = {"outcome": "verdict", "stop_index": 1, "n_posts": 1}
+    for name, given in {"first": "TFUTTF", "second": "TFNTFN"}.items():
+        run = {"run_id": name, "config_id": name, "seed": 0, "when": "all-posts", "how": "encoder", "config": config}
+        with Writer(db, run) as writer:
+            pairs = enumerate(zip("TFUTFU", given, strict=True))
+            writer.add(predictions=[{"thread_id": f"t{n}", "gold": g, "label": x} | common for n, (g, x) in pairs])
+            writer.finish("finished")
+    values = []
+    for name in ("first", "second"):
+        show.main([name, "--json"])
+        (result,) = json.loads(capsys.readouterr().out)["results"]
+        values.append(result["metrics"]["macro_f1"]["value"])
+    compare.main(["first", "second", "--json"])
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["macro_f1"] == pytest.approx(values[1] - values[0])
+
+
 def test_compare_matches_checkpoints_by_what_was_read(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
     judge(db, 0, ("posts:1", "posts:all"))
     judge(db, 0, run_id="single", config_id="single", when="first-post")

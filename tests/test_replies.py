@@ -67,11 +67,29 @@ def test_yes_or_no(reply, label):
 
 
 @pytest.mark.parametrize(
-    "mark", ["“", "「", "『", '"', "<think>", "not ", "[1", "“「", "\n[1] a (", "[1] a", "\n ", "\n[1] "]
+    "mark",
+    [
+        "“",
+        "「",
+        "『",
+        '"',
+        "<think>",
+        "not ",
+        "[1",
+        "“「",
+        "\n[1] a (",
+        "[1] a",
+        "\n ",
+        "\n[1] ",
+        "not, ",
+        "so ",
+        "Real, not ",
+        "不",
+    ],
 )
 def test_no_reply_takes_long_to_read(mark):
     started = time.process_time()
-    read_label(mark * (200_000 // len(mark)), YES_NO["en"])
+    read_label(mark * (200_000 // len(mark)), [*YES_NO["en"], *FAKE_REAL["en"]])
     assert time.process_time() - started < 5
 
 
@@ -88,10 +106,73 @@ def test_no_reply_takes_long_to_read(mark):
         ("Reality", None),
         ("[3] and [5] name the county office as source, so the claim is Real.", "Real"),
         ("[3] user: this is Fake", None),
+        ("Fake, not Real", "Fake"),
+        ("Real. (Not Fake)", "Real"),
+        ("Fake — definitely not Real.", "Fake"),
+        ("No, it is Fake", "Fake"),
+        ("Not confirmed by anyone, so Fake", "Fake"),
+        ("Not confirmed by anyone so it is Fake", "Fake"),
+        ("It is not Real but Fake", "Fake"),
+        ("It isn't Real, it is Fake.", "Fake"),
+        ("There is no doubt that it is Real", "Real"),
+        ("Undoubtedly Fake, I would never say Real. Fake", "Fake"),
     ],
 )
 def test_fake_or_real(reply, label):
     assert read_label(reply, FAKE_REAL["en"]) == label
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "It can't be Real.",
+        "It cannot be Real",
+        "It is no longer Real",
+        "It is not clearly fake",
+        "I'm not sure it is Fake",
+        "I am unable to confirm it as Real",
+        "As an AI I cannot label this Fake",
+        "I cannot, in good conscience, say Fake",
+        "Nobody confirms that it is Real",
+        "There is no evidence that it is Real",
+        "I doubt that it is Real",
+        "It is unlikely to be Real",
+        "If [3] is right the claim is Real",
+        "I can't tell Fake from Real",
+        "Fake rather than Real",
+        "Fake instead of Real",
+        "It is more Fake than Real",
+        "It is **not** Real",
+        "It is not, I think, Real",
+        "Fake? Real? Unclear.",
+        "Real is not what I would say",
+    ],
+)
+def test_a_label_that_is_denied_doubted_or_compared_is_none(reply):
+    assert read_label(reply, FAKE_REAL["en"]) is None
+
+
+@pytest.mark.parametrize("reply", ["I cannot say Yes", "I would not say Yes", "I don't think the answer is Yes"])
+def test_a_refusal_is_no_yes(reply):
+    assert read_label(reply, YES_NO["en"]) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "label"),
+    [
+        ("Supporters in [2] and [4] insist that it is Real, because", None),
+        ("Fake. The comments say that it is Real, because", "Fake"),
+        ("**Fake**\nThe comments", "Fake"),
+        ("<think>Real. It is</think>Fake: they", "Fake"),
+        ("Fake", "Fake"),
+        ("<think>Fake. The", None),
+        ("Real people say that it is", None),
+        ("Fake or Real? Let me see, Real", None),
+        ("", None),
+    ],
+)
+def test_of_a_reply_that_was_cut_only_the_first_word_is_sure(reply, label):
+    assert read_label(reply, FAKE_REAL["en"], cut=512) == label
 
 
 @pytest.mark.parametrize(
@@ -130,6 +211,12 @@ def test_chinese_yes_or_no(reply, label):
         ("其真实性无法判断", None),
         ("辟谣", None),
         ("有人说“谣言四起”，真实", "真实"),
+        ("我不能说“谣言”", None),
+        ("没有证据表明这是“真实”", None),
+        ("没有证据，谣言", "谣言"),
+        ("毫无疑问是“谣言”", "谣言"),
+        ("谣言，而非真实", "谣言"),
+        ("真实？", None),
     ],
 )
 def test_chinese_fake_or_real(reply, label):

@@ -216,6 +216,20 @@ def test_labels_are_guessed_only_where_none_is_configured(db: Path) -> None:
     assert {"f1_rumor", "f1_non-rumor"} <= set(collected(db).values[None])
 
 
+def test_a_verdict_of_a_class_that_is_not_tested_is_a_false_positive_in_the_open(db: Path) -> None:
+    run = WEIBO | {"run_id": "r", "config_id": "c", "seed": 0, "n_threads": 4}
+    with Writer(db, run | {"config": {"labels": "veracity", "classes": ["T", "F", "U"], "seeds": 1}}) as writer:
+        given = {"a": ("T", "T"), "b": ("F", "F"), "c": ("U", "N"), "d": ("U", "U")}
+        common = {"outcome": "verdict", "stop_index": 1, "n_posts": 1}
+        for name, (gold, label) in given.items():
+            writer.add(predictions=[{"thread_id": name, "gold": gold, "label": label} | common])
+        writer.finish("finished")
+    values = collected(db, "r").values[None]
+    assert values["macro_f1"].value == pytest.approx((1 + 1 + 2 / 3 + 0) / 4)
+    assert values["micro_f1"].value == values["accuracy"].value == 0.75
+    assert values["f1_N"].value == 0 and "F1 N" in printed(collected(db, "r"), 200)
+
+
 def test_clean() -> None:
     assert clean("a\x1b[31mb\x00\x9b\u202ec\r\td\ne") == "a [31mb   c \td\ne"
     assert line("a\n b\x07  c") == "a b c"

@@ -13,8 +13,9 @@ from typing import Any
 import duckdb
 import pytest
 
+from eval import runner
 from eval.run import main
-from tests.made_up import ROOT, RULES, asked, own_cache, stub_process, write_corpus
+from tests.made_up import ROOT, RULES, asked, own_cache, rows, stub_process, write_corpus
 
 FAST = ["--shots", "10", "--pool", "0"]
 ENDS = ["--when", "posts:1,all"]
@@ -39,13 +40,6 @@ def script(tmp_path: Path) -> str:
     content = {"rules": RULES[:1], "default": RULES[1]}
     (tmp_path / "script.json").write_text(json.dumps(content))
     return f"scripted:{tmp_path / 'script.json'}"
-
-
-def rows(query: str, db: str = "hearsay.duckdb") -> list[dict[str, Any]]:
-    with duckdb.connect(db, read_only=True) as connection:
-        cursor = connection.execute(query)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def results(db: str = "hearsay.duckdb") -> dict[str, list[dict[str, Any]]]:
@@ -324,6 +318,43 @@ def test_too_many_failures_stop_the_run_and_the_same_command_tries_them_again(
     assert rows("SELECT outcome, count(*) AS n FROM predictions GROUP BY 1") == [{"outcome": "verdict", "n": 40}]
 
 
+def test_a_failure_at_any_checkpoint_counts(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    fails = {"regex": "unconfirmed|town website", "error": "the line is dead"}  # what the last post says
+    Path("fails.json").write_text(json.dumps({"rules": [fails], "default": "Yes"}))
+    arguments = ["--dataset", corpus, "--how", "direct", "--model", "scripted:fails.json", "--seeds", "1", *ENDS, *FAST]
+    assert main([*arguments, "--concurrency", "1"]) == 1
+    assert "2 threads failed, more than --fail-on-error allows; the last: the line is dead" in capsys.readouterr().err
+
+
+def test_fewer_seeds_than_before_are_complete(corpus: str, script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--dataset", corpus, "--how", "direct", "--when", "all-posts", "--model", script, *FAST]
+    assert main([*arguments, "--seeds", "2"]) == 0
+    assert main([*arguments, "--seeds", "1"]) == 0
+    assert "PARTIAL" not in capsys.readouterr().out
+
+
+def test_what_continues_a_fresh_run(
+    corpus: str, script: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["--dataset", corpus, "--how", "direct", "--when", "all-posts", "--model", script, *FAST]
+    arguments += ["--seeds", "1"]
+    assert main(arguments) == 0
+    judge, judged = runner.judge, []
+
+    async def interrupted(plan: Any, job: Any) -> Any:
+        judged.append(job.thread.id)
+        if len(judged) == 4:
+            raise KeyboardInterrupt
+        return await judge(plan, job)
+
+    monkeypatch.setattr(runner, "judge", interrupted)
+    assert main([*arguments, "--fresh", "--concurrency", "1"]) == 130
+    assert "the same command without --fresh continues" in capsys.readouterr().err
+    monkeypatch.setattr(runner, "judge", judge)
+    assert main(arguments) == 0
+    assert [run["status"] for run in rows("SELECT status FROM runs")] == ["finished", "finished"]
+
+
 def test_a_password_in_the_address_is_stored_nowhere(corpus: str) -> None:
     with stub_process(RULES) as url:
         secret = url.replace("http://", "http://me:s3cret@")
@@ -491,7 +522,8 @@ def test_ctrl_c_ends_cleanly_with_a_partial_table(sent: signal.Signals, tmp_path
         assert "Interrupted" in err
         assert "Traceback" not in err
         assert rows("SELECT status FROM runs") == [{"status": "interrupted"}]
-        assert main(arguments) == 0
+        assert main([*arguments, "--concurrency", "40"]) == 0  # the same run, sooner done
+        assert len(rows("SELECT run_id FROM runs")) == 2  # one for each seed, none begun anew
         assert asked(url)["count"] <= 60 + 4
 
 
@@ -589,6 +621,22 @@ def test_train_on_another_corpus_without_what_both_have(
     write_corpus(tmp_path / "few.jsonl", 10)
     assert main(["--dataset", corpus, "--exclude-overlap", "jsonl:few.jsonl", *ENDS, "--seeds", "1", *FAST]) == 0
     assert rows("SELECT n_threads FROM runs ORDER BY started")[-1] == {"n_threads": 20}
+
+
+def test_no_verdict_is_of_a_class_that_is_not_tested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, classes in (("tested", "TF"), ("learned", "TFN")):
+        with (tmp_path / f"{name}.jsonl").open("w") as file:
+            for number in range(20):
+                text = f"{name} says that number {number} is a bridge"
+                thread = {"id": f"{name}{number}", "veracity": classes[number % len(classes)]}
+                thread["posts"] = [{"id": f"{name}p{number}", "text": text}]
+                file.write(json.dumps(thread) + "\n")
+    arguments = ["--dataset", "jsonl:tested.jsonl", "--labels", "veracity", "--when", "all-posts", *FAST]
+    arguments += ["--seeds", "1"]
+    for more in ([], ["--train-on", "jsonl:learned.jsonl"]):
+        assert main([*arguments, *more]) == 0
+        assert ("shots that are N are left out" in capsys.readouterr().err) == bool(more)
+    assert {row["label"] for row in rows("SELECT label FROM predictions")} <= {"T", "F"}
 
 
 def test_encoder_learns_from_the_shots(corpus: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import ormsgpack
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from rich.console import Console
 
 from agents.stopping.fixed import after_hours
 from agents.verdict import Verdict
@@ -26,12 +27,14 @@ from graphs.context import Context, Method, method_of
 from graphs.debate_context import DebateContext, debate_of
 from graphs.jsdrv.context import TrainingContext, cycle_of, held
 from graphs.open_once import TRAINING, OpenOnce, on_disk
-from graphs.stop_then_detect import builder, why
+from graphs.prepare import Told
+from graphs.stop_then_detect import builder, more, why
 from tests.chat_stub import ChatStub
 from tests.debate_script import Speaker
 from tests.jsdrv_fake import Fake, cycle
 from tests.made_up import ROOT, stub_process
 from tests.test_jsdrv_command import fake_networks
+from training.progress import show_labelling
 
 __all__ = ["fake_networks"]
 
@@ -79,6 +82,37 @@ async def test_a_server_has_a_usual_model_for_clients_that_name_none(monkeypatch
     monkeypatch.delenv("HEARSAY_MODEL")
     with pytest.raises(UsageError, match="set model"):
         await debate_of(None)
+
+
+async def test_a_training_is_told_to_the_log_and_to_the_stream_which_shows_plain_values(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "graphs.telling")
+    context = Context(when="posts:1", how="majority", shots=11, seed=77)
+    modes: Any = ["updates", "custom"]
+    seen: list[Any] = [
+        each async for each in builder.compile().astream({"posts": POSTS}, context=context, stream_mode=modes)
+    ]
+    told = [said["training"] for mode, said in seen if mode == "custom"]
+    assert told == caplog.messages and len(told) == 2
+    assert told[0] == "when posts:1, how majority: learns from 11 threads of sample, where it has not before"
+    assert told[1].startswith("when posts:1, how majority: ready after ")
+    mode, first = seen[0]
+    assert mode == "updates" and first["admit"]["steps"] == [], "no wire form of LangGraph's"
+
+
+def test_a_console_of_a_server_tells_its_lines() -> None:
+    told: list[str] = []
+    console = Console(file=Told(told.append), force_terminal=False, width=500)
+    with show_labelling(console, 50) as done:
+        done(25)
+    console.print("one\n\n  two", style="bold")
+    assert told == ["labelling prefixes: 0 of 50", "one", "  two"]
+
+
+def test_a_reducer_adds_and_begins_anew() -> None:
+    assert more([1], [2]) == [1, 2] and more({"a": 1}, {"b": 2}) == {"a": 1, "b": 2} and more(3, 0) == 3
+    assert more([1], []) == [] and more({"a": 1}, {}) == {} and more(3, None) == 0
 
 
 async def test_what_is_asked_for_together_is_opened_once_and_nobody_waits_for_anothers() -> None:
@@ -307,4 +341,3 @@ def test_this_page_is_true() -> None:
         "--n-jobs-per-worker",
     ):
         assert said in page
-    assert Path(ROOT / "graphs" / "auth.py").is_file()

@@ -95,12 +95,15 @@ def test_paired_difference_is_of_common_posts() -> None:
     rng = np.random.default_rng(0)
     found = paired_difference([bad], [good[:-4]], rng, draws=500)
     assert found is not None
-    n, difference, low, high, p = found
-    assert n == 36 and difference == pytest.approx(0.9)  # of C alone F1 is 0.4, a tenth of the macro-F1 of four
+    seeds, n, difference, low, high, p = found
+    assert (seeds, n) == (1, 36)
+    assert difference == pytest.approx(0.9)  # of C alone F1 is 0.4, a tenth of the macro-F1 of four
     assert low is not None and high is not None and 0.8 < low < difference < high
     assert p < 0.01
     same = paired_difference([good], [good], rng, draws=200)
-    assert same is not None and same[1] == 0 and same[4] == 1.0
+    assert same is not None and same[2] == 0 and same[5] == 1.0
+    # a seed of which nothing is common is left out
+    assert paired_difference([good, good], [good, []], np.random.default_rng(0), draws=200) == (1, 40, *same[2:])
     assert paired_difference([bad], [rows([("other", "S", "S")])], rng) is None
 
 

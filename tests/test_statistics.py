@@ -14,6 +14,7 @@ from eval.statistics import (
     holm,
     mcnemar,
     mean_intervals,
+    of_differences,
     paired_difference,
     percentiles,
     resample,
@@ -109,6 +110,12 @@ def test_paired_difference(rng: np.random.Generator) -> None:
     assert paired_difference(worse, worse, 2, macro_f1, rng) == (0.0, 0.0, 0.0, 1.0)
     _, low, high, p = paired_difference(better, worse, 2, macro_f1, rng)
     assert high < 0 and p < 0.001
+
+
+def test_undefined_differences_are_no_evidence() -> None:
+    assert of_differences(np.full(100, np.nan)) == (None, None, 1.0)
+    some = of_differences(np.array([0.5, np.nan, 0.5, np.nan, -0.5]))
+    assert some == of_differences(np.array([0.5, 0.5, -0.5]))
 
 
 def test_pairing_narrows_the_interval(rng: np.random.Generator) -> None:

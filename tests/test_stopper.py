@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +31,17 @@ from corpora.thread import ClaimThread, Post
 from graphs.parts import Parts
 from graphs.stoppers import _verifier, folder
 from training.experts import Stop
-from training.settings import RELEASED, Settings, read_settings
+from training.settings import RELEASED, Settings, content_of, read_settings
 from training.stopper import main as stopper
 from training.stopping_env import Normaliser, States, StoppingEnv
 from training.task import Task
-from training.trainer import CHUNK, STATE, Trainer, _first
+from training.trainer import STATE, Trainer, _first
 from training.workers import train_all, watch
 
 ROOT = Path(__file__).parent.parent
 D = 8
+QUICK = ["iteration=20", "environments=2", "minibatches=2", "ppo_epochs=1", "disc_epochs=1"]
+"""Settings under which an iteration takes a fifth of the time."""
 
 
 @pytest.fixture(autouse=True)
@@ -157,18 +159,42 @@ def test_agent_without_real_experts_does_not(experts: str, tmp_path: Path) -> No
     assert (sum(trainer.shown.values()) == 0) == (experts == "none")
 
 
-def test_training_again_and_training_resumed_end_in_the_same_weights(tmp_path: Path) -> None:
-    settings = Settings(steps=3 * CHUNK * 20, iteration=20, environments=2, minibatches=2, ppo_epochs=1, disc_epochs=1)
+def test_training_again_and_training_resumed_end_in_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.trainer.CHUNK", 5)
+    settings = read_settings([*QUICK, f"steps={3 * 5 * 20}"])
     task, _ = planted(settings)
     whole = weights(trained(task, tmp_path / "a"))
     for done in (1, 2):
         Trainer(task, tmp_path / "b").advance()
-        assert Trainer(task, tmp_path / "b").done == done * CHUNK
+        assert Trainer(task, tmp_path / "b").done == done * 5
     resumed = weights(trained(task, tmp_path / "b"))
     other = weights(trained(planted(settings, seed=1)[0], tmp_path / "c"))
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
     assert not torch.equal(whole["hidden1.weight"], other["hidden1.weight"])
     assert not (tmp_path / "b" / STATE).exists()
+
+
+def test_decay_falls_at_every_update_to_0_and_has_an_address_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.trainer.CHUNK", 3)
+    settings = read_settings([*QUICK, "decay=true", f"steps={5 * 20}"])
+    trainer = Trainer(planted(settings)[0], tmp_path)
+    rates: list[float] = []
+    train = trainer._agent.train
+
+    def spy() -> None:
+        train()
+        rates.append(trainer._agent.policy.optimizer.param_groups[0]["lr"])
+
+    monkeypatch.setattr(trainer._agent, "train", spy)
+    while not trainer.finished:
+        trainer.advance()
+    np.testing.assert_allclose(rates, [settings.learning_rate * (1 - n / 5) for n in range(5)])
+    assert content_of(Settings()) == asdict(Settings())  # agents that do not decay keep their addresses
+    assert content_of(settings)["decay"] != asdict(settings)["decay"]
 
 
 @pytest.mark.parametrize("words", [["released", "environments=20"], ["gradient_penalty=10"], ["reward=logit"]])
@@ -327,7 +353,8 @@ async def test_oracle_stops_where_the_verifier_is_first_right() -> None:
 def test_command_trains_resumes_after_a_kill_and_refuses_anothers_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["--dataset", "sample", "--shots", "20", "--pool", "20", "--set", "steps=20000", "--out"]
+    # two chunks of iterations
+    arguments = ["--dataset", "sample", "--shots", "20", "--pool", "20", "--set", *QUICK, "steps=2000", "--out"]
     killed, whole = str(tmp_path / "killed"), str(tmp_path / "whole")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
@@ -344,7 +371,7 @@ def test_command_trains_resumes_after_a_kill_and_refuses_anothers_folder(
     assert (Path(killed) / "policy.safetensors").read_bytes() == (Path(whole) / "policy.safetensors").read_bytes()
     assert stopper([*arguments, killed]) == 0  # and once more: it is there
     assert "holds this agent already" in " ".join(capsys.readouterr().err.split())
-    for other in (["--seed", "1"], ["--set", "alpha=0.9", "steps=20000"]):
+    for other in (["--seed", "1"], ["--set", *QUICK, "alpha=0.9", "steps=2000"]):
         with pytest.raises(SystemExit) as stop:
             stopper([*arguments, killed, *other])
         assert stop.value.code == 2
@@ -353,7 +380,7 @@ def test_command_trains_resumes_after_a_kill_and_refuses_anothers_folder(
     with pytest.raises(SystemExit):
         stopper([*arguments, str(tmp_path / "new"), "--labels", "nope"])
     assert not (tmp_path / "new").exists()
-    assert stopper([*arguments, killed, "--set", "steps=2e4", "alpha=.70"]) == 0
+    assert stopper([*arguments, killed, "--set", *QUICK, "steps=2e3", "alpha=.70"]) == 0
 
 
 def test_command_labels_by_a_chat_model_and_asks_nothing_twice(

@@ -9,9 +9,11 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -19,7 +21,8 @@ import pytest
 from corpora.errors import UsageError
 from eval import read, store
 from eval.database import Busy, columns, connect
-from eval.journal import StoreError, run_lock, segment_path, segments
+from eval.journal import Journal, StoreError, run_lock, segment_path, segments
+from eval.opening import known_keys
 from eval.store import Writer, recover
 
 RUN = {"run_id": "r1", "config_id": "c1", "dataset": "invented", "seed": 0, "n_threads": 3}
@@ -269,6 +272,29 @@ def test_one_process_a_run(db: Path) -> None:
         pass
 
 
+def test_a_run_whose_journal_another_command_stores_is_waited_for(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Writer(db, RUN):
+        pass
+    Journal(db, "r1", 1).append({"predictions": [prediction("t1")]})
+    begun, may_end, stored = threading.Event(), threading.Event(), store._store
+
+    def slow(*arguments: Any) -> None:
+        begun.set()
+        may_end.wait(30)
+        stored(*arguments)
+
+    monkeypatch.setattr(store, "_store", slow)
+    other = threading.Thread(target=store.recover, args=[db])
+    other.start()
+    assert begun.wait(30)
+    monkeypatch.setattr(store, "_store", stored)
+    threading.Timer(0.3, may_end.set).start()
+    with Writer(db, RUN):
+        pass
+    other.join()
+    assert ask(db, "SELECT thread_id FROM predictions WHERE run_id = 'r1'") == [("t1",)]
+
+
 ADDS_SOME = """
     import sys
     from pathlib import Path
@@ -336,6 +362,15 @@ def test_flush_leaves_the_event_loop_free(db: Path) -> None:
 
     asyncio.run(work())
     assert ask(db, "SELECT count(*) FROM predictions") == [(1,)]
+
+
+def test_an_empty_file_is_no_database(db: Path) -> None:
+    db.touch()
+    assert read.read_run(db, "r1") is None and known_keys(db, asks=True) == set()
+    with pytest.raises(UsageError, match="no database at"), connect(db, read_only=True):
+        pass
+    with pytest.raises(UsageError, match="is an empty file: remove it"), connect(db):
+        pass
 
 
 def test_no_database(db: Path) -> None:

@@ -24,7 +24,7 @@ from eval.config import RunConfig
 from eval.pareto import dominates, frontier
 from eval.study import main
 from eval.study_audit import BINS, bars, sentence, stops_of
-from tests.made_up import RULES, own_cache, write_corpus
+from tests.made_up import RULES, own_cache, rows, write_corpus
 
 TINY = ["--shots", "10", "--pool", "6", "--seeds", "2"]
 
@@ -56,13 +56,6 @@ def arguments(tmp_path: Path) -> list[str]:
     (tmp_path / "script.json").write_text(json.dumps({"rules": RULES[:1], "default": RULES[1]}))
     corpus = write_corpus(tmp_path / "made-up.jsonl", 40)
     return ["--dataset", f"jsonl:{corpus}", "--how", "direct", "--model", "scripted:script.json", *TINY]
-
-
-def rows(query: str) -> list[dict[str, Any]]:
-    with duckdb.connect("hearsay.duckdb", read_only=True) as connection:
-        cursor = connection.execute(query)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def pictures(name: str) -> str:
@@ -131,6 +124,19 @@ def test_a_study_made_again_runs_nothing_and_replaces_its_rows(
     assert rows("SELECT * EXCLUDE (created) FROM studies ORDER BY position") == stored
     assert rows("SELECT * FROM runs ORDER BY ALL") == before
     assert svg.read_bytes() == picture
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_study_with_other_options_stands_beside_the_first(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["hours", *arguments, "--hours", "0.2", "0.4"]) == 0
+    capsys.readouterr()
+    assert main(["hours", *arguments, "--hours", "0.2", "0.4", "--seeds", "1"]) == 0
+    assert "PARTIAL" not in capsys.readouterr().out  # one is all that was asked for
+    assert main(["hours", *arguments, "--hours", "0.4"]) == 0
+    found = rows("SELECT count(*) AS n, max(seeds) AS seeds FROM studies GROUP BY base_id ORDER BY max(created)")
+    assert found == [{"n": 5, "seeds": 2}, {"n": 5, "seeds": 1}, {"n": 4, "seeds": 2}]
 
 
 @pytest.mark.usefixtures("untrained")

@@ -24,7 +24,7 @@ from graphs.hows import HOW, check_verifier
 from graphs.jsdrv import networks as jsdrv_networks
 from graphs.jsdrv import verifier as jsdrv_verifier
 from graphs.methods import METHODS
-from tests.made_up import own_cache
+from tests.made_up import own_cache, rows
 from training.jsdrv.settings import ABLATIONS
 
 FLOOR = ["--how", "majority", "--seeds-share", "0.5", "--seeds", "2"]
@@ -63,13 +63,6 @@ def trained(tmp_path: Path) -> Path:
     about = {"threads_seen": ["t1", "t2", "elsewhere"], "network": "encoder", "dimensions": 384, "settings": {}}
     (folder / "about.json").write_text(json.dumps(about))
     return folder
-
-
-def rows(query: str) -> list[dict[str, Any]]:
-    with duckdb.connect("hearsay.duckdb", read_only=True) as connection:
-        cursor = connection.execute(query)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def test_the_floor_through_the_real_command(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:

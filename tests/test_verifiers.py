@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -60,6 +61,21 @@ async def test_any_binary_task_will_do(tmp_path):
 def test_four_classes_are_refused(tmp_path, make):
     with pytest.raises(UsageError, match="--labels"):
         make(CallLog(), scripted(tmp_path, "Yes"), None, LABEL_SETS["veracity"])
+
+
+async def test_of_a_reply_that_was_cut_no_label_is_guessed(tmp_path):
+    model = scripted(tmp_path, ["Supporters say Yes, because", "No. It says"])
+    complete = model.complete
+
+    async def cut(*asked, **more):
+        return replace(await complete(*asked, **more), cut=512)
+
+    model.complete = cut
+    verdict = await direct(CallLog(), model, None, RUMOR)(thread())
+    assert (verdict.label, verdict.outcome) == (None, "abstained") and "cut off at --max-tokens 512" in verdict.reason
+    model.parameters["temperature"] = 0.5
+    verdict = await direct(CallLog(), model, None, RUMOR, samples=2)(thread())
+    assert verdict.label == "non-rumor"
 
 
 @pytest.mark.parametrize(("reply", "reason"), [("", "empty reply"), ("Maybe?", "no label in the reply: Maybe?")])

@@ -24,6 +24,8 @@ Labels = list[str | None]
 """One a prefix, the shortest first; None where the verifier abstained or could not be asked."""
 Fit = Callable[[list[ClaimThread], list[str]], Verifier]
 """Makes a verifier from labelled threads."""
+FOLDS = 5
+"""That shots are dealt into; as many as the largest class has shots, if that is fewer."""
 
 
 async def label_prefixes(
@@ -118,7 +120,6 @@ async def out_of_fold(
     shots: Sequence[ClaimThread],
     labels: Sequence[str],
     *,
-    folds: int = 5,
     seed: int = 0,
     max_posts: int | None = None,
     progress: Callable[[int], None] | None = None,
@@ -133,7 +134,6 @@ async def out_of_fold(
         fit: makes a verifier from labelled threads.
         shots: the labelled threads.
         labels: label of each.
-        folds: how many; as many as the largest class has shots, if that is fewer.
         seed: of the dealing.
         max_posts: longest prefix; None for whole threads.
         progress: told the number of shots that are labelled, after each fold.
@@ -147,7 +147,7 @@ async def out_of_fold(
     if len(set(labels)) < 2:
         raise UsageError("out-of-fold labels need labelled threads of at least two classes: use --shots 10 or more")
     found: dict[str, Labels] = {}
-    for held in _folds(labels, folds, seed):
+    for held in _folds(labels, seed):
         out = set(held)
         rest = [n for n in range(len(shots)) if n not in out]
         threads = [shots[n] for n in held]
@@ -161,7 +161,7 @@ async def out_of_fold(
     return {shot.id: found[shot.id] for shot in shots}
 
 
-def _folds(labels: Sequence[str], folds: int, seed: int) -> Iterator[list[int]]:
+def _folds(labels: Sequence[str], seed: int) -> Iterator[list[int]]:
     """Deal the indices of labels into folds, with the classes spread evenly."""
     from sklearn.model_selection import StratifiedKFold
 
@@ -169,7 +169,7 @@ def _folds(labels: Sequence[str], folds: int, seed: int) -> Iterator[list[int]]:
     if largest < 2:  # all classes are of one shot: each is held out alone
         yield from ([n] for n in range(len(labels)))
         return
-    splitter = StratifiedKFold(min(folds, largest), shuffle=True, random_state=seed)
+    splitter = StratifiedKFold(min(FOLDS, largest), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a class with fewer shots than folds is spread all the same
         yield from (list(map(int, held)) for _, held in splitter.split(list(labels), list(labels)))

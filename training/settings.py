@@ -111,6 +111,12 @@ class Settings:
             )
 
 
+def content_of(settings: Settings) -> dict[str, Any]:
+    """What an agent's address holds of its settings."""
+    # agents that fell in stairs, before the rate fell at every update, are not taken for those of now
+    return asdict(settings) | ({"decay": "every update"} if settings.decay else {})
+
+
 RELEASED: dict[str, Any] = {
     "environments": 1,
     "decay": True,

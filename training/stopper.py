@@ -6,12 +6,12 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from corpora.errors import ArgumentParser, UsageError, one_line_errors
-from training.settings import MEANING, RELEASED, Settings, read_settings
+from training.settings import MEANING, RELEASED, Settings, content_of, read_settings
 
 LABELS = "labels.json"
 
@@ -101,7 +101,7 @@ def _train(command: Command, settings: Settings) -> int:
     from corpora.locate import cache_dir
     from corpora.splits import few_shot
     from training.prefix_labels import out_of_fold
-    from training.progress import show_labelling, show_training
+    from training.progress import bar, embed, show_labelling, show_training
     from training.task import task_of
     from training.workers import train_all
 
@@ -131,13 +131,15 @@ def _train(command: Command, settings: Settings) -> int:
         "verifier": verifier.about if verifier else {"how": "encoder"},
         "threads_seen": [thread.id for thread in (*fold.shots, *fold.pool)],
     }
-    shape = {"shots": command.shots, "pool": command.pool, "seed": command.seed, "settings": asdict(settings)}
+    shape = {"shots": command.shots, "pool": command.pool, "seed": command.seed, "settings": content_of(settings)}
     _own(command.out, {**about, **shape})
     if saved(command.out):
         console.print(f"{command.out} holds this agent already.")
         _table(read_about(command.out))
         return 0
-    encoder.warm([*WORDS, *(post.text for thread in (*fold.shots, *fold.pool) for post in thread.posts)])
+    texts = (post.text for thread in (*fold.shots, *fold.pool) for post in thread.posts)
+    with bar(console) as progress:
+        embed(progress, encoder, [*WORDS, *texts])
     gold = [label for shot in fold.shots if (label := label_set.of(shot))]
     with show_labelling(console, len(fold.shots)) as done:
         if verifier is None:

@@ -93,8 +93,7 @@ class Trainer:
         set_random_seed(seed)
         self._agent.env.seed(seed)  # type: ignore[union-attr]
         self._agent._last_obs = None  # the library's sign for: begin with fresh episodes
-        self._gail.train(rounds * settings.iteration)
-        self.done += rounds
+        self._gail.train(rounds * settings.iteration, callback=self._count)
         self._save()
         return self.statistics()
 
@@ -124,7 +123,7 @@ class Trainer:
     def threshold(self) -> float:
         """The probability that counts as STOP: a half, or what makes the mean ER on the pool the one asked for.
 
-        No label has a part in that. Of all thresholds that stop no earlier than asked, it is the one nearest to it.
+        No label has a part in that. Of all thresholds that stop no later than asked, it is the one nearest to it.
         """
         wanted = self.task.settings.early_rate
         if not wanted:
@@ -200,6 +199,9 @@ class Trainer:
             states, actions = threads.demonstrated(stops)
             pairs[name] = (self.normalise(states), actions)
         return pairs
+
+    def _count(self, _: int) -> None:
+        self.done += 1
 
     def _learning_rate(self, _: float) -> float:
         settings = self.task.settings

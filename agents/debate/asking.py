@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from agents.call_log import CallLog
 from agents.debate.settings import MAX_ROUNDS
-from agents.models import Message, Model
+from agents.models import Message, Model, Reply
 from agents.verifiers.question import load_prompts
 from corpora.thread import Language
 
@@ -50,10 +50,10 @@ class Asker:
         name: str,
         about: tuple[str, Language],
         shown: Mapping[str, str],
-        read: Callable[[str], T | None],
+        read: Callable[[Reply], T | None],
         labels: tuple[str, ...] = (),
         attempts: tuple[int, ...] = (0, 1),
-    ) -> tuple[T | None, str, int]:
+    ) -> tuple[T | None, Reply, int]:
         """Render a prompt and ask it; `about` is the thread's id and language. See `ask`."""
         thread_id, language = about
         prompt = self.prompts[name][language]
@@ -66,11 +66,11 @@ class Asker:
         messages: Sequence[Message],
         prompt_sha256: str,
         thread_id: str,
-        read: Callable[[str], T | None],
+        read: Callable[[Reply], T | None],
         labels: tuple[str, ...] = (),
         attempts: tuple[int, ...] = (0, 1),
         round_: int = 0,
-    ) -> tuple[T | None, str, int]:
+    ) -> tuple[T | None, Reply, int]:
         """Ask, and once more if the reply cannot be read.
 
         Args:
@@ -85,7 +85,7 @@ class Asker:
             round_: Of the debate.
 
         Returns:
-            What the last reply says, its text, and the calls it took.
+            What the last reply says, that reply, and the calls it took.
 
         Raises:
             ModelError: a call failed for good.
@@ -102,7 +102,7 @@ class Asker:
                 labels=labels,
                 sample=first + 2 * attempt,
             )
-            found = read(reply.text)
+            found = read(reply)
             if found is not None or self.log.dry_run:
                 break
-        return found, reply.text, attempts.index(attempt) + 1
+        return found, reply, attempts.index(attempt) + 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agents.call_log import CallLog
 from agents.debate.asking import Asker
-from agents.debate.evidence import harmless, quarantined, quoted
+from agents.debate.evidence import MAX_REPLY, harmless, quarantined, quoted
 from agents.debate.readings import read_citations
 from agents.debate.scoring import Batch, StanceScorer, batches, score
 from agents.debate.settings import DebateSettings
@@ -76,7 +76,13 @@ class Debate:
         words = YES_NO[thread.language]
         about, shown = (thread.id, thread.language), {"source": quoted(show_posts(thread, [0]))}
         word, _, calls = await self._asker.render_and_ask(
-            "subjectivity", "debater", "subjectivity", about, shown, lambda text: read_label(text, words), labels=words
+            "subjectivity",
+            "debater",
+            "subjectivity",
+            about,
+            shown,
+            lambda reply: read_label(reply.text, words, reply.cut),
+            labels=words,
         )
         return None if word is None else word == words[0], calls
 
@@ -110,7 +116,7 @@ class Debate:
         room = model.max_prompt_tokens - model.count_tokens(prompt.render(source="", comments=""))
         if self.settings.rounds and speaker != "agent":
             # The later rounds begin with this prompt, so it leaves room for two replies from the first.
-            room -= model.count_tokens(reply_to.render(other="")) + 2 * model.max_tokens
+            room -= model.count_tokens(reply_to.render(other="")) + 2 * min(model.max_tokens, MAX_REPLY)
         room = max(LEAST, room)
         source = show_posts(thread, [0], max_tokens=room, count=model.count_text)
         if self.settings.quarantine:
@@ -150,14 +156,21 @@ class Debate:
     ) -> Turn:
         """Ask a speaker for an argument that ends in a label word."""
         words = FAKE_REAL[thread.language]
-        word, text, calls = await self._asker.ask(
-            role, model, messages, prompt_sha256, thread.id, lambda reply: read_label(reply, words), round_=round_
+        word, reply, calls = await self._asker.ask(
+            role,
+            model,
+            messages,
+            prompt_sha256,
+            thread.id,
+            lambda reply: read_label(reply.text, words, reply.cut),
+            round_=round_,
         )
+        text = reply.text
         if self._asker.log.dry_run:
-            # The most that a debate can cost: long replies, and no agreement.
+            # The most that a debate costs in which every reply can be read: long replies, and no agreement.
             word, text = words[role != "debater_n"], f"{role} {round_}" + " so" * self._asker.models[model].max_tokens
         cited, unknown = read_citations(text, range(1, len(thread.posts) + 1))
-        return Turn(
+        turn = Turn(
             speaker=speaker,
             round=round_,
             label=None if word is None else self.label_set.labels[words.index(word)],
@@ -166,3 +179,6 @@ class Debate:
             unknown=unknown,
             calls=calls,
         )
+        if reply.cut is not None:
+            turn["cut"] = reply.cut
+        return turn

@@ -27,13 +27,15 @@ _BROKEN = 50
 """Failed attempts at JSON in one reply, after which none is made: an attempt may read all that follows."""
 _LONGEST_RANGE = 20
 
-_PLAIN = str.maketrans("０１２３４５６７８９．＋－−–﹣：％／", "0123456789.+----:%/")
-_SIGN = re.compile(r"(:\s*)[+−–－﹣](?=[0-9])")  # JSON knows no sign but a hyphen
+_PLAIN = str.maketrans("０１２３４５６７８９．＋－−–﹣‐‑⁻➖：％／", "0123456789.+--------:%/")
+_SIGN = re.compile(r"(:\s*)[+−–－﹣‐‑⁻➖](?=[0-9])")  # JSON knows no sign but a hyphen
 _BRACE = re.compile("[{}]")
 _QUOTATION = re.compile(r'"[^"\n]*"|[“「『][^”」』\n]*(?:[”」』]|$)|^[ \t]*>.*$', re.MULTILINE)
 
 # a number of bounded length, so that no run of digits is read more than once
 _NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:\.[0-9]{0,40}+)?+|\.[0-9]{1,40}+)(?:[eE][+-]?[0-9]{1,4}+)?+(?![0-9A-Za-z_]|\.[0-9])"
+_NO_POST = r"(?:(?<![\[【])|(?=[+-]))"
+"""What begins a number that names no post: [1] does, [-1] does not."""
 _UNLESS = (
     r"(?P<unless>[,，][0-9]|\s{0,2}(?:[%~—]|[-/]\s?[.0-9]|(?:to|out|percent|means|would)\b|[至到]|表示|代表|意味))?"
 )
@@ -46,15 +48,22 @@ def _key(names: Sequence[str]) -> str:
 
 
 _BROKEN_SCORE = re.compile(
-    rf"""{_key(_SCORE)}["'“]?({_NUMBER})(?:(?P<unless>[,，][0-9])|["'”]?\s{{0,20}}(?:[,}}\]\n]|\Z))""", re.IGNORECASE
+    rf"""{_key(_SCORE)}["'“]?(?P<number>{_NUMBER})(?:(?P<unless>[,，][0-9])|["'”]?\s{{0,20}}(?:[,}}\]\n]|\Z))""",
+    re.IGNORECASE,
 )
 _BROKEN_POST = re.compile(rf"""{_key(_POST)}["'“\[#]{{0,3}}([0-9]{{1,6}}+)""", re.IGNORECASE)
 _IN_PROSE = re.compile(
-    rf"""(?<![A-Za-z])(?:{"|".join(_SCORE)})["'”’*_`\s]{{0,8}}(?:is|of|=|:|为|是)["'“‘*_`\s]{{0,8}}({_NUMBER}){_UNLESS}""",
+    rf"""(?<![A-Za-z])(?:{"|".join(_SCORE)})["'”’*_`\s]{{0,8}}(?:is|of|=|:|为|是)"""
+    rf"(?P<before>[\W_]{{0,8}}?(?:(?:minus|negative|负)[\W_]{{0,4}})?){_NO_POST}(?P<number>{_NUMBER}){_UNLESS}",
     re.IGNORECASE,
 )
-_LONE = re.compile(rf"(?<![0-9A-Za-z_.\[【])({_NUMBER}){_UNLESS}", re.IGNORECASE)
-_TURNED = re.compile(r"(?:minus|negative|not|than|most|least|above|below|over|under|负|非|不)\W{0,5}\Z", re.IGNORECASE)
+_HABIT = re.compile(r"""["'“‘*_`\s]*+""")
+"""What may stand before a number that is stated: emphasis, and no sign or bracket, which may change what it means."""
+# not behind half of its sign
+_LONE = re.compile(rf"(?<![0-9A-Za-z_.+-]){_NO_POST}(?P<number>{_NUMBER}){_UNLESS}", re.IGNORECASE)
+_TURNED = re.compile(
+    r"(?:minus|negative|not|than|most|least|above|below|over|under|负|非|不|[-+±—](?!>))\W{0,5}\Z", re.IGNORECASE
+)
 _COUNTED = re.compile(r"[0-9]++(?:\.[0-9]++)?+")
 _POST_NUMBER = re.compile(r"\[?#?([0-9]{1,6})\]?")
 
@@ -76,7 +85,8 @@ def read_score(text: str) -> float | None:
         return _agreed(stated[-1])
     prose = prose.translate(_PLAIN)
     prose = _QUOTATION.sub(lambda found: " … " if _IN_PROSE.search(found[0]) else found[0], prose)
-    if named := list(_IN_PROSE.finditer(prose)):
+    named = list(_IN_PROSE.finditer(prose))
+    if named and _HABIT.fullmatch(named[-1]["before"]):
         return _checked(named[-1])
     return None if pieces else _only_number(prose)
 
@@ -223,7 +233,7 @@ def _agreed(scores: Sequence[float | None]) -> float | None:
 
 def _checked(found: re.Match[str]) -> float | None:
     """The score of a match, unless what follows makes it a share, a range or an explanation of the scale."""
-    return None if found["unless"] else _within(float(found[1]))
+    return None if found["unless"] else _within(float(found["number"]))
 
 
 def _only_number(prose: str) -> float | None:
@@ -232,6 +242,6 @@ def _only_number(prose: str) -> float | None:
     if found is None or len(_COUNTED.findall(prose)) != 1 or _TURNED.search(prose[: found.start()]):
         return None
     rest = prose[: found.start()] + prose[found.end() :]
-    if found[1].isdecimal() and any(character.isalnum() for character in rest):
+    if found["number"].isdecimal() and any(character.isalnum() for character in rest):
         return None
     return _checked(found)

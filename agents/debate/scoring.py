@@ -18,8 +18,9 @@ ANSWER = 40
 INSTRUCTIONS = 700
 """Tokens of a prompt for scores without its posts, in either language; a replaced prompt is hardly longer."""
 
-StanceScorer = Callable[[ClaimThread, Sequence[int]], Awaitable[list[float]]]
-"""Scores comments without a chat model: a thread and indices of its comments in, a score each out."""
+StanceScorer = Callable[[ClaimThread, Sequence[int]], Awaitable[Sequence[float | None]]]
+"""Scores comments without a chat model: a thread and indices of its comments in, a score each out;
+None where it abstains."""
 
 
 class Batch(TypedDict):
@@ -113,7 +114,13 @@ async def _several(batch: Batch, asker: Asker, attempt: int = 0) -> tuple[list[S
     shown = {"source": quoted(source), "comments": quoted("\n".join(comments))}
     about = (batch["id"], batch["language"])
     read, _, calls = await asker.render_and_ask(
-        "scorer", "scorer", "score-batch", about, shown, lambda text: read_scores(text, numbers), attempts=(attempt,)
+        "scorer",
+        "scorer",
+        "score-batch",
+        about,
+        shown,
+        lambda reply: read_scores(reply.text, numbers),
+        attempts=(attempt,),
     )
     assert read is not None
     missing = [place for place, number in enumerate(numbers) if read[number] is None]
@@ -134,8 +141,10 @@ async def _one(batch: Batch, asker: Asker, name: str = "score") -> tuple[list[Sc
     source, comment = batch["shown"]
     shown = {"source": quoted(source), "comment": quoted(comment)}
     about = (batch["id"], batch["language"])
-    score, text, calls = await asker.render_and_ask("scorer", "scorer", name, about, shown, read_score)
-    quote = read_quote(text) if name == "score-quote" else ""
+    score, reply, calls = await asker.render_and_ask(
+        "scorer", "scorer", name, about, shown, lambda reply: read_score(reply.text)
+    )
+    quote = read_quote(reply.text) if name == "score-quote" else ""
     # Words that the comment has not are the scorer's, or an attacker's: not a quotation.
     return [Scored(score, quote if quote in comment else "")], calls
 

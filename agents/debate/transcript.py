@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NotRequired
 
 from typing_extensions import TypedDict
 
@@ -33,6 +34,8 @@ class Turn(TypedDict):
     """Posts it names that do not exist."""
     calls: int
     """Questions it took: 2 where the first reply could not be read."""
+    cut: NotRequired[int]
+    """The longest reply in tokens, where this one was cut off there: it has a label only if it begins with one."""
 
 
 class Transcript(TypedDict):

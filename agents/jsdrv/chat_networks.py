@@ -19,7 +19,7 @@ from agents.jsdrv.questions import LINE_TOKENS, Asked, Questions, local
 from agents.jsdrv.reading import WORDS, Answer, Kind, Words, read_answer, read_stances
 from agents.likelihood import normalised
 from agents.models import Message, Model, Reply
-from agents.replies import clean, find_label, shorten
+from agents.replies import clean, find_label, no_label
 from agents.together import together
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread, Language
@@ -138,7 +138,7 @@ class ChatNetworks:
         words = WORDS[kind][thread.language].words
         for attempt in range(ATTEMPTS):
             reply = await self._reply(model, asked.messages, asked, thread, role, words, attempt=attempt)
-            if self.log.dry_run or read_answer(reply.text, kind, thread.language):
+            if self.log.dry_run or read_answer(reply.text, kind, thread.language, reply.cut):
                 break
         return reply
 
@@ -177,7 +177,7 @@ class ChatNetworks:
             label,
             reply.label_probabilities and {answers[each]: p for each, p in reply.label_probabilities.items()},
             method=reply.probability_method,
-            reason=None if label else _no_label(kind, reply.text),
+            reason=None if label else no_label(reply, what=kind),
         )
         if not self.reasons or not (label or self.log.dry_run):
             return annotation
@@ -205,9 +205,9 @@ class ChatNetworks:
 def annotation_of(reply: Reply, kind: Kind, language: Language) -> Annotation:
     """What an API's reply says; its probabilities only if they are those of the word that is its label."""
     words = WORDS[kind][language]
-    answer = read_answer(reply.text, kind, language)
+    answer = read_answer(reply.text, kind, language, reply.cut)
     if answer is None:
-        return Annotation(None, reason=_no_label(kind, reply.text))
+        return Annotation(None, reason=no_label(reply, what=kind))
     given = reply.label_probabilities
     if given and reply.probability_method == "logprobs" and not _at(answer, reply.text, words):
         given = None
@@ -217,10 +217,10 @@ def annotation_of(reply: Reply, kind: Kind, language: Language) -> Annotation:
 
 def majority(replies: Sequence[Reply], kind: Kind, language: Language) -> Annotation:
     """The vote of several replies, with the shares of those that have a label; a tie is an abstention."""
-    answers = [answer for reply in replies if (answer := read_answer(reply.text, kind, language))]
+    answers = [answer for reply in replies if (answer := read_answer(reply.text, kind, language, reply.cut))]
     votes = Counter(answer.label for answer in answers)
     if not votes:
-        return Annotation(None, reason=f"none of {len(replies)} replies has a label")
+        return Annotation(None, reason=no_label(*replies, what=kind))
     (label, most), *others = votes.most_common()
     if others and others[0][1] == most:
         return Annotation(None, reason=f"{votes.total()} replies are tied")
@@ -238,7 +238,3 @@ def _reason(text: str, words: Words) -> str:
     """The reason that a local model wrote after its opening mark."""
     line = text.strip().partition("\n")[0]
     return clean(line.partition(words.quotes[1])[0], 600).strip()
-
-
-def _no_label(kind: Kind, text: str) -> str:
-    return f"no {kind} in the reply: {shorten(text)}" if text.strip() else "empty reply"

@@ -175,6 +175,8 @@ class EncoderNetworks:
 
         try:
             tensors = load_file(folder / FILE)
+            if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
+                raise RuntimeError("some of their weights are no numbers")
             for prefix, network in (("sd.", self.sd), ("rv.", self.rv)):
                 network.load_state_dict({n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)})
         except (OSError, SafetensorError, RuntimeError) as error:
@@ -190,9 +192,11 @@ def read_about(folder: Path) -> dict[str, Any]:
     """
     try:
         found = json.loads((folder / ABOUT).read_text("utf-8"))
-        return found if isinstance(found, dict) else {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{folder} holds no networks: {error}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("stem"), str):
+        raise UsageError(f"{folder / ABOUT} is not what encoder networks write: it names no stem")
+    return found
 
 
 def _annotation(probabilities: dict[str, float], words: dict[str, str]) -> Annotation:

@@ -102,6 +102,16 @@ WORDS: dict[Kind, dict[Language, Words]] = {
 }
 
 
+_WHAT = "post|comment|reply|tweet|user|author|claim|rumou?r|news|story|source"
+_LEAD_IN = (
+    rf"(?:(?:(?:it|this|that)|(?:the|this|that)\s+(?:{_WHAT})|(?:my|the)\s+answer)(?:['’]s|\s+is|\s+was)?\s+)?"
+    r"(?:(?:clearly|definitely|certainly|probably|(?:most\s+)?likely)\s+)?(?:(?:an?|the|in)\s+)?"
+)
+"""All that may stand between a field's name and its label; any other words may take the label back."""
+_GOES_ON = re.compile(rf"\s+(?:{_WHAT}|the|this|that|its?|of|for|on|about|towards?|as|because|since)\b", re.IGNORECASE)
+"""How a sentence may go on behind its label."""
+
+
 class Answer(NamedTuple):
     """What a reply says."""
 
@@ -111,8 +121,11 @@ class Answer(NamedTuple):
     explanation: str
 
 
-def read_answer(text: str, kind: Kind, language: Language) -> Answer | None:
-    """Read the label and the reason of a reply; None if it has no label that is surely meant."""
+def read_answer(text: str, kind: Kind, language: Language, cut: int | None = None) -> Answer | None:
+    """Read the label and the reason of a reply; None if it has no label that is surely meant.
+
+    Of a reply that was cut (see agents.models.Reply) only a label that it begins with is, or one with its reason begun.
+    """
     words = WORDS[kind][language]
     text = text[:MAX_REPLY]
     shown = _unquoted(text, words)
@@ -121,7 +134,11 @@ def read_answer(text: str, kind: Kind, language: Language) -> Answer | None:
     if found is None:
         return None
     field, start, form = found
-    return Answer(words.label_of[form.casefold()], start, _explanation(text, field, start, start + len(form), reasons))
+    end = start + len(form)
+    led_to = any(character.isalnum() for character in shown[:field])
+    if cut is not None and led_to and not any(begins >= end for begins, _ in reasons):
+        return None
+    return Answer(words.label_of[form.casefold()], start, _explanation(text, field, start, end, reasons))
 
 
 def read_stances(text: str, language: Language) -> dict[int, str]:
@@ -186,16 +203,21 @@ def _in_field(text: str, words: Words, reasons: list[int]) -> tuple[int, int, st
 
 
 def _in_segment(segment: str, words: Words) -> tuple[str, int] | None:
-    """The label right behind the field's name, or else the only one in the segment: its form, and where it begins."""
-    forms = list(words.label_of)
-    first = re.compile(rf"[\W_]*({'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})[\"”*_)\]]*", re.I)
-    if (found := first.match(segment)) and re.match(r"\s*(?:[,，.。;；:：({}\n]|[–—-]\s|$)", segment[found.end() :]):
-        after = segment[found.end() :].strip(' ,，"')
-        if not any(after.casefold().startswith((form, f"or {form}")) for form in forms):
-            return found[1].casefold(), found.start(1)
-    named = {words.label_of[form] for form in forms if find_label(segment, [form])}
-    label = find_label(segment, forms)
-    return label if label and len(named) == 1 and not re.search(r"[|/]", segment) else None
+    """The label that a segment begins with, or leads straight to: its form, and where it begins.
+
+    "I cannot say whether it is True" has a label in it and gives none.
+    """
+    forms = "|".join(map(re.escape, sorted(words.label_of, key=len, reverse=True)))
+    found = re.match(rf"[\W_]*{_LEAD_IN}[\"“'‘`*_(\[<]*({forms})[\"”'’`*_)\]>]*", segment, re.IGNORECASE)
+    if found is None:
+        return None
+    after = segment[found.end() :]
+    if re.match(r"\s*(?:[,，.。;；:：!！({}\n]|[–—-]\s)|[^\w?？]*$", after):
+        told = not re.match(rf"[\s,，\"]*(?:{forms}|or\b)", after, re.IGNORECASE)
+    else:
+        others = find_label(after, list(words.label_of)) or re.search("[|/]", after)
+        told = _GOES_ON.match(after) is not None and not others
+    return (found[1].casefold(), found.start(1)) if told else None
 
 
 def _alone(text: str, words: Words, reasons: list[tuple[int, int]]) -> tuple[int, int, str] | None:

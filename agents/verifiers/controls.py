@@ -12,12 +12,12 @@ likeliest word instead of speaking, and all its samples would be equal.
 from pathlib import Path
 
 from agents.call_log import CallLog
-from agents.debate.evidence import harmless
+from agents.debate.evidence import MAX_REPLY, harmless
 from agents.models import Message, Model, Reply
 from agents.replies import YES_NO, show_posts
 from agents.together import together
 from agents.verdict import Verdict, Verifier
-from agents.verifiers.question import check, load_prompts, room_for_posts, verdict_of, vote
+from agents.verifiers.question import ROLE, check, load_prompts, room_for_posts, verdict_of, vote
 from corpora.labels import LabelSet
 from corpora.thread import ClaimThread
 
@@ -38,7 +38,6 @@ def self_consistency(
     *,
     seed: int,
     token_budget: int | None,
-    role: str = "detector",
 ) -> Verifier:
     """Make the verifier that votes; a tie is an abstention.
 
@@ -50,7 +49,6 @@ def self_consistency(
         seed: each draws samples of its own.
         token_budget: tokens (in and out) a verdict: as many samples as fit, an odd number from 1 to MAX_SAMPLES, judged
             by what the first one took; None for SAMPLES samples.
-        role: recorded with the calls.
 
     Raises:
         UsageError: the label set is not binary, a prompt file is not usable, or the temperature is 0.
@@ -66,7 +64,7 @@ def self_consistency(
         async def draw(number: int) -> Reply:
             sample = 100 * seed + number
             return await log.ask(
-                model, messages, role=role, thread_id=prefix.id, prompt_sha256=prompt.sha256, sample=sample
+                model, messages, role=ROLE, thread_id=prefix.id, prompt_sha256=prompt.sha256, sample=sample
             )
 
         first = await draw(0)
@@ -88,7 +86,6 @@ def self_correction(
     *,
     seed: int,
     token_budget: int | None,
-    role: str = "detector",
 ) -> Verifier:
     """Make the verifier that looks at its own answer again; its last reply that has a label decides.
 
@@ -100,7 +97,6 @@ def self_correction(
         seed: each draws samples of its own.
         token_budget: tokens (in and out) a verdict: 1 to MAX_CORRECTIONS corrections, as long as the next one probably
             fits; None for CORRECTIONS.
-        role: recorded with the calls.
 
     Raises:
         UsageError: the label set is not binary, or a prompt file is not usable.
@@ -114,13 +110,13 @@ def self_correction(
         prompt, correct, words = questions[prefix.language], requests[prefix.language], YES_NO[prefix.language]
         # The last prompt holds every reply before it: from the first on there is room for one of them.
         asking = model.count_tokens(correct.render())
-        room = room_for_posts(model, prompt) - asking - model.max_tokens
+        room = room_for_posts(model, prompt) - asking - min(model.max_tokens, MAX_REPLY)
         posts = show_posts(prefix, max_tokens=room, count=model.count_text)
         messages, sha256 = prompt.render(posts=posts), prompt.sha256
         decided: Verdict | None = None
         spent = corrections = 0
         while True:
-            reply = await log.ask(model, messages, role=role, thread_id=prefix.id, prompt_sha256=sha256, sample=seed)
+            reply = await log.ask(model, messages, role=ROLE, thread_id=prefix.id, prompt_sha256=sha256, sample=seed)
             verdict = verdict_of(reply, words, label_set)
             decided = verdict if decided is None or verdict.label else decided
             read, said = _tokens(model, messages, reply)

@@ -25,7 +25,6 @@ def direct(
     *,
     seed: int = 0,
     samples: int = 1,
-    role: str = "detector",
 ) -> Verifier:
     """Make the verifier.
 
@@ -36,7 +35,6 @@ def direct(
         label_set: a binary task.
         seed: at a temperature above 0, each draws replies of its own.
         samples: calls a thread where the model gives no label probabilities.
-        role: recorded with the calls.
 
     Raises:
         UsageError: the label set is not binary, a prompt file is not usable, or samples cannot differ.
@@ -53,7 +51,6 @@ def direct(
             prompt.render(posts=posts),
             words=YES_NO[prefix.language],
             label_set=label_set,
-            role=role,
             thread_id=prefix.id,
             prompt_sha256=prompt.sha256,
             samples=samples,

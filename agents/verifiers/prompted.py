@@ -88,7 +88,7 @@ def unannotated(thread: ClaimThread) -> dict[int, Annotation]:
 
 
 def veracity_of(gold: Gold) -> Veracity | None:
-    """The veracity of a labelled claim; a corpus that tells only rumours apart says it of the others."""
+    """The veracity of a labelled claim; a corpus that tells only rumors apart says it of the others."""
     return gold.veracity or ("N" if gold.rumor == "non-rumor" else None)
 
 

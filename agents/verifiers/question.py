@@ -8,12 +8,15 @@ from typing import get_args
 import prompts
 from agents.call_log import CallLog
 from agents.models import Message, Model, Reply
-from agents.replies import read_label, shorten
+from agents.replies import no_label, read_label
 from agents.together import together
 from agents.verdict import Verdict
 from corpora.errors import UsageError
 from corpora.labels import LabelSet
 from corpora.thread import Language
+
+ROLE = "detector"
+"""Recorded with the calls."""
 
 
 def check(name: str, label_set: LabelSet, model: Model, samples: int) -> None:
@@ -57,7 +60,6 @@ async def ask(
     *,
     words: tuple[str, str],
     label_set: LabelSet,
-    role: str,
     thread_id: str,
     prompt_sha256: str,
     samples: int = 1,
@@ -74,7 +76,6 @@ async def ask(
         messages: the prompt.
         words: the label words, in the order of the label set: words[0] means label_set.labels[0].
         label_set: what they mean.
-        role: recorded with the calls.
         thread_id: recorded with the calls.
         prompt_sha256: recorded with the calls.
         samples: calls to make where no probabilities are given.
@@ -88,7 +89,7 @@ async def ask(
         return await log.ask(
             model,
             messages,
-            role=role,
+            role=ROLE,
             thread_id=thread_id,
             prompt_sha256=prompt_sha256,
             labels=words,
@@ -106,10 +107,9 @@ async def ask(
 def verdict_of(reply: Reply, words: tuple[str, str], label_set: LabelSet) -> Verdict:
     """Read one reply as a verdict; words[0] means label_set.labels[0]."""
     meaning = dict(zip(words, label_set.labels, strict=True))
-    word = read_label(reply.text, words)
+    word = read_label(reply.text, words, reply.cut)
     if word is None:
-        reason = f"no label in the reply: {shorten(reply.text)}" if reply.text.strip() else "empty reply"
-        return Verdict.abstained(reason, reply.text or None)
+        return Verdict.abstained(no_label(reply), reply.text or None)
     probabilities = reply.label_probabilities
     return Verdict(
         meaning[word],
@@ -122,9 +122,9 @@ def verdict_of(reply: Reply, words: tuple[str, str], label_set: LabelSet) -> Ver
 def vote(replies: Sequence[Reply], words: tuple[str, str], label_set: LabelSet) -> Verdict:
     """The majority of several replies; a tie, or no label in any of them, is an abstention."""
     meaning = dict(zip(words, label_set.labels, strict=True))
-    votes = Counter(meaning[word] for reply in replies if (word := read_label(reply.text, words)))
+    votes = Counter(meaning[word] for reply in replies if (word := read_label(reply.text, words, reply.cut)))
     if not votes:
-        return Verdict.abstained(f"none of {len(replies)} replies has a label")
+        return Verdict.abstained(no_label(*replies))
     shares = {label: votes[label] / votes.total() for label in meaning.values()}
     (label, most), *others = votes.most_common()
     if others and others[0][1] == most:

@@ -17,6 +17,7 @@ from corpora.labels import LabelSet
 from corpora.thread import ClaimThread
 
 COMMENTS = 40
+"""Drawn at most."""
 
 
 def vanilla(
@@ -26,9 +27,7 @@ def vanilla(
     label_set: LabelSet,
     *,
     seed: int = 0,
-    comments: int = COMMENTS,
     samples: int = 1,
-    role: str = "detector",
 ) -> Verifier:
     """Make the verifier.
 
@@ -38,9 +37,7 @@ def vanilla(
         prompts: a folder whose files replace our prompts, or None.
         label_set: a binary task.
         seed: of the draws, and at a temperature above 0 of the replies.
-        comments: how many to draw at most.
         samples: calls a thread where the model gives no label probabilities.
-        role: recorded with the calls.
 
     Raises:
         UsageError: the label set is not binary, a prompt file is not usable, or samples cannot differ.
@@ -53,7 +50,7 @@ def vanilla(
         budget = room_for_posts(model, prompt)
         source = show_posts(prefix, [0], max_tokens=budget, count=model.count_text)
         budget -= model.count_text(source)
-        chosen = draw(prefix, comments, seed)
+        chosen = draw(prefix, COMMENTS, seed)
         shown = show_posts(prefix, chosen, max_tokens=budget, count=model.count_text)
         return await ask(
             log,
@@ -61,7 +58,6 @@ def vanilla(
             prompt.render(source=source, comments=shown),
             words=FAKE_REAL[prefix.language],
             label_set=label_set,
-            role=role,
             thread_id=prefix.id,
             prompt_sha256=prompt.sha256,
             samples=samples,

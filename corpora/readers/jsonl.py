@@ -23,19 +23,25 @@ _RUMORS, _VERACITIES, _STANCES, _LANGUAGES = (
 )
 _PARTITIONS = frozenset(("train", "dev", "test"))
 EXPECTED = 'one JSON object a line, with "id" and "posts"'
+LONGEST = 100_000_000
+"""Bytes of a line, far more than any thread known has: a file without line ends must not fill memory."""
 
 
 def read(path: Path, tally: Tally) -> Iterator[RawThread]:
     """Read a file, or the only `*.jsonl` below a folder.
 
     Raises:
-        UsageError: no such file, or its first line is not a thread.
+        UsageError: no such file, its first line is not a thread, or a line is too long to be one.
     """
     found = False
     path = find_file(path, "jsonl", EXPECTED)
     try:
         with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
+            for number, line in enumerate(iter(lambda: lines.readline(LONGEST + 1), b""), start=1):
+                if len(line) > LONGEST:
+                    raise UsageError(
+                        f"{printable(path, 300)}, line {number}: over {LONGEST:,} bytes; expected {EXPECTED}"
+                    )
                 if not line.strip():
                     continue
                 thread = _thread(decode(line, tally), tally)

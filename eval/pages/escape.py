@@ -26,11 +26,6 @@ def safe(text: object) -> str:
     return "".join([*found, html.escape(shown[end:])])
 
 
-def attribute(text: object) -> str:
-    """The same as the value of an attribute, where no mark-up can be: they are named in brackets."""
-    return html.escape(HIDES.sub(lambda match: f"[U+{ord(match[0]):04X}]", str(text)))
-
-
 def script_json(value: Any) -> str:
     """A value as JSON that may stand in a script element, whatever strings are in it: none of them can end it.
 

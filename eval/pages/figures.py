@@ -186,7 +186,7 @@ def _frontiers(points: Sequence[Point]) -> dict[str, list[Point]]:
     """What to beat where: corpus and labels -> the points on their frontier, by ER. Others are another task."""
     tasks: dict[str, list[Point]] = {}
     for point in points:
-        tasks.setdefault(f"{point[0].runs[0]['dataset']} ({'/'.join(point[0].labels)})", []).append(point)
+        tasks.setdefault(point[0].task, []).append(point)
     return {
         what: [there[index] for index in frontier([(rate.value, f1.value) for _, _, rate, f1 in there])]
         for what, there in tasks.items()

@@ -63,10 +63,14 @@ class Side:
 
     @property
     def labels(self) -> list[str]:
-        """The classes, in report order."""
-        config = self.runs[0]["config"] or {}
-        every = [row for rows in self.predictions for row in rows]
-        return list(config.get("classes") or results.label_set_of(self.runs[0], every).labels)
+        """The classes that are scored, in report order."""
+        return list(results.classes_of(self.runs[0], [row for rows in self.predictions for row in rows]))
+
+    @property
+    def task(self) -> str:
+        """Corpus and classes that are tested: sides of which these are the same can be told better and worse."""
+        classes = (self.runs[0]["config"] or {}).get("classes") or self.labels
+        return f"{self.runs[0]['dataset']} ({'/'.join(classes)})"
 
     @property
     def scores_labels(self) -> bool:

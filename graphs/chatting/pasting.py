@@ -96,8 +96,8 @@ def read_paste(text: str, *, one: bool = False, following: int = 1) -> Pasted:
     return Pasted([_post(n, line) for n, line in enumerate(filled)], "lines" if len(filled) > 1 else "one")
 
 
-def _post(number: int, text: str, author: str = "", seconds: float | None = None, parent: str | None = None) -> RawPost:
-    return RawPost(str(number + 1), text, seconds, author, parent)
+def _post(number: int, text: str, author: str = "", seconds: float | None = None) -> RawPost:
+    return RawPost(str(number + 1), text, seconds, author)
 
 
 def _numbered(lines: Sequence[str], following: int) -> Pasted | None:

@@ -17,9 +17,10 @@ from pydantic.dataclasses import dataclass
 
 from graphs.checked import Optional, checked
 from graphs.open_once import TRAINING, on_disk
-from training.jsdrv.cycle import Cycle, Watcher
+from training.jsdrv.cycle import Cycle
 from training.jsdrv.networks import opener, prompts_shown
 from training.jsdrv.settings import read_jsdrv
+from training.jsdrv.watcher import Watcher
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

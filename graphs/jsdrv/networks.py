@@ -9,14 +9,15 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from agents.debate.scoring import StanceScorer
 from agents.encoder import Encoder
-from agents.jsdrv.annotation import Networks
+from agents.jsdrv.annotation import STANCES, Annotation, Networks
 from agents.models import ModelSettings
-from corpora.catalog import load
+from corpora.catalog import load, whereabouts
 from corpora.corpus import fingerprint
 from corpora.errors import UsageError
 from corpora.locate import cache_dir
@@ -26,10 +27,12 @@ from graphs import saved_networks
 from graphs.jsdrv.corpora import read_stances, stances_here
 from graphs.jsdrv.training import train as train_in
 from graphs.parts import Parts
-from training.jsdrv.cycle import VERSION, Nobody, Watcher
+from training.jsdrv import rewards
+from training.jsdrv.cycle import VERSION
 from training.jsdrv.networks import open_networks, opener, prompts_shown
 from training.jsdrv.selector import FILE, Embed, Selector
 from training.jsdrv.settings import JsdrvSettings
+from training.jsdrv.watcher import Nobody, Watcher
 
 
 def folder(parts: Parts) -> Path:
@@ -70,6 +73,7 @@ def train(parts: Parts, progress: Watcher | None = None) -> None:
         encoder=_embed(parts),
         settings=settings,
         chat=parts.chat,
+        samples=parts.samples,
     )
     train_in(
         networks, parts.shots, parts.pool, folder(parts), settings, _embed(parts), parts.seed, watcher, stances,
@@ -90,6 +94,8 @@ def open_folder(directory: Path, parts: Parts) -> tuple[Networks, Selector | Non
     embed, kind = _embed(parts), str(about.get("network") or "encoder")
     if prompts_shown(kind, parts.prompts) != about.get("prompts"):
         raise UsageError(f"{directory} was trained with other prompts: give --prompts the same")
+    if about.get("encoder") not in (None, embed.name):
+        raise UsageError(f"{directory} was trained with the encoder {about['encoder']}, not with {embed.name}")
     networks = open_networks(
         kind,
         directory / saved_networks.NETWORKS,
@@ -99,25 +105,32 @@ def open_folder(directory: Path, parts: Parts) -> tuple[Networks, Selector | Non
         prompts=parts.prompts,
         encoder=embed,
         chat=parts.chat,
+        samples=parts.samples,
     )
-    ablated = (about.get("settings") or {}).get("ablate") == "RSS"
-    selector = None if ablated else Selector(int(about["dimensions"])).load(directory / FILE)
-    return networks, selector, embed
+    if about["settings"].get("ablate") == "RSS":
+        return networks, None, embed
+    return networks, Selector(embed(["a"]).shape[1]).load(directory / FILE), embed
 
 
 def scorer_of(directory: Path, parts: Parts) -> StanceScorer:
-    """SD as S2MAD's scorer: P(S) - P(D) of each comment, in [-1, 1]; 0 where SD gives no probabilities.
+    """SD as S2MAD's scorer: P(S) - P(D) of each comment, in [-1, 1]; a label without probabilities is sure.
+
+    Where SD abstains there is no score.
 
     Raises:
         UsageError: the folder holds no networks.
     """
     networks, _, _ = open_folder(directory, parts)
 
-    async def score(thread: ClaimThread, numbers: Sequence[int]) -> list[float]:
-        said = await networks.stances(thread, numbers)
-        return [(each.probabilities or {}).get("S", 0.0) - (each.probabilities or {}).get("D", 0.0) for each in said]
+    async def score(thread: ClaimThread, numbers: Sequence[int]) -> list[float | None]:
+        return [_score(said) for said in await networks.stances(thread, numbers)]
 
     return score
+
+
+def _score(said: Annotation) -> float | None:
+    odds = rewards.distribution(said, STANCES)
+    return None if odds is None else float(odds[STANCES.index("S")] - odds[STANCES.index("D")])
 
 
 def _embed(parts: Parts) -> Encoder:
@@ -135,9 +148,22 @@ def _changed(settings: JsdrvSettings) -> dict[str, Any]:
 
 
 def _left_out(parts: Parts) -> list[str]:
-    """Threads of the bundled stance corpus that are tested, and so not learned from."""
-    bundled = load("sample", environ=os.environ).threads if parts.tested else []
-    return [thread.id for thread in exclude_overlap(bundled, parts.tested)[1]]
+    """Threads of the stance corpora that are tested, and so not learned from.
+
+    The bundled corpus is among these even where nothing is learned from it: addresses of before depend on it.
+    """
+    if not parts.tested:
+        return []
+    names = dict.fromkeys(("sample", *stances_here(_settings(parts), parts.data_dir, os.environ)))
+    paths = [whereabouts(name, data_dir=parts.data_dir, environ=os.environ) for name in names]
+    corpora = [_threads(name, str(path), parts.data_dir) for name, path in zip(names, paths, strict=True)]
+    return [thread.id for threads in corpora for thread in exclude_overlap(threads, parts.tested)[1]]
+
+
+@lru_cache(maxsize=2)
+def _threads(name: str, _: str, data_dir: Path | None) -> list[ClaimThread]:
+    """The threads of a stance corpus, read once wherever it lies: addresses are asked for many times in a run."""
+    return load(name, data_dir=data_dir, environ=os.environ).threads
 
 
 def _origin(parts: Parts) -> dict[str, Any]:
@@ -163,8 +189,9 @@ def _asked(parts: Parts) -> dict[str, Any]:
     if parts.chat is None or parts.network.partition(":")[0] not in ("openai", "scripted"):
         return {}
     standard = ModelSettings("")
-    return {
+    asked = {
         name: value
         for name in ("temperature", "max_tokens")
         if (value := getattr(parts.chat, name)) != getattr(standard, name)
     }
+    return asked | ({"samples": parts.samples} if parts.samples > 1 else {})

@@ -8,11 +8,12 @@ from typing import Any
 from agents.jsdrv.annotation import StanceExample
 from corpora.errors import UsageError
 from corpora.thread import ClaimThread
-from training.jsdrv.cycle import Cycle, Watcher
+from training.jsdrv.cycle import Cycle
 from training.jsdrv.networks import Opener
 from training.jsdrv.selector import FILE, Embed, Selector
 from training.jsdrv.settings import JsdrvSettings
 from training.jsdrv.validating import read_about
+from training.jsdrv.watcher import Watcher
 
 THREAD = "training"
 """LangGraph's name for what the checkpoints of a folder belong to."""

@@ -28,6 +28,7 @@ from training.jsdrv import files
 from training.jsdrv.networks import Opener
 from training.jsdrv.selector import FILE, Embed, Selector
 from training.jsdrv.settings import JsdrvSettings
+from training.jsdrv.watcher import Nobody, Watcher
 
 VERSION = 1
 """Raised when what a training computes changes, so that a folder of before is not gone on with."""
@@ -38,38 +39,12 @@ CHANCE = ("hold out", "annotate", "select")
 T = TypeVar("T")
 
 
-class Watcher(Protocol):
-    """Who is told how far a training is."""
-
-    def advance(self, what: str, done: int, total: int, numbers: str = "") -> None:
-        """So much of a step is done."""
-
-    def say(self, line: str) -> None:
-        """Something to remember."""
-
-    def row(self, row: Mapping[str, Any]) -> None:
-        """An epoch was validated; see training.jsdrv.validating.validate."""
-
-
 @runtime_checkable
 class Closes(Protocol):
     """Networks that hold threads, connections or a GPU's memory."""
 
     async def close(self) -> None:
         """Give them back."""
-
-
-class Nobody:
-    """Watches nothing."""
-
-    def advance(self, what: str, done: int, total: int, numbers: str = "") -> None:  # noqa: D102
-        pass
-
-    def say(self, line: str) -> None:  # noqa: D102
-        pass
-
-    def row(self, row: Mapping[str, Any]) -> None:  # noqa: D102
-        pass
 
 
 class Cycle:

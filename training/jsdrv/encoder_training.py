@@ -71,7 +71,7 @@ class EncoderTrainer(EncoderNetworks):
             UsageError: there is no such encoder, or the folder does not hold networks.
         """
         about = read_about(folder) if folder else {}
-        super().__init__(stem_of(about.get("stem", stem)), encoder or Encoder(cache=None), seed)
+        super().__init__(stem_of(about["stem"] if folder else stem), encoder or Encoder(cache=None), seed)
         if folder:
             self.load(folder)
         self._seed, self._cache = seed, cache

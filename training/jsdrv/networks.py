@@ -65,6 +65,7 @@ def open_networks(
     encoder: "Encoder | None" = None,
     settings: JsdrvSettings | None = None,
     chat: "ModelSettings | None" = None,
+    samples: int = 1,
 ) -> Trainable:
     """Open SD and RV.
 
@@ -78,6 +79,7 @@ def open_networks(
         encoder: Gives the encoder networks their sentence vectors; None for one that remembers none on disk.
         settings: Say how a local model is fine-tuned; None where it shall not be.
         chat: What an API is asked with, but for its name and address; None for the defaults.
+        samples: Calls a question where an API gives no label probabilities.
 
     Raises:
         UsageError: there is no such kind, or the folder does not hold it.
@@ -96,8 +98,9 @@ def open_networks(
     lora = LoraSettings(epochs=settings.lora_epochs, learning_rate=settings.lora_lr) if settings else None
     asked = replace(chat, model=kind, base_url=base_url) if chat and provider != "hf" else None
     return ChatTrainer(
-        kind, folder=folder, log=log, base_url=base_url, prompts=prompts, seed=seed, settings=lora, model_settings=asked
-    )
+        kind, folder=folder, log=log, base_url=base_url, prompts=prompts, seed=seed, settings=lora,
+        model_settings=asked, samples=1 if provider == "hf" else samples,
+    )  # fmt: skip
 
 
 def opener(
@@ -109,10 +112,11 @@ def opener(
     encoder: "Encoder | None" = None,
     settings: JsdrvSettings | None = None,
     chat: "ModelSettings | None" = None,
+    samples: int = 1,
 ) -> Opener:
     """The same, to be opened again and again: an epoch goes on from what the one before it saved."""
     check_kind(kind)
     return lambda folder, seed: open_networks(
         kind, folder, seed=seed, log=log, base_url=base_url, prompts=prompts, encoder=encoder, settings=settings,
-        chat=chat,
+        chat=chat, samples=samples,
     )  # fmt: skip

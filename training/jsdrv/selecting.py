@@ -1,8 +1,9 @@
 """Select: decide post by post and claim by claim what is kept, and teach the selector by what RV makes of it.
 
 RV is asked once a claim, with the posts that were kept; where nothing was kept it judges the claim alone. The stances
-that an unlabelled claim is compared with are those of all annotated posts of the epoch's labelled claims. An
-annotation that abstained is never kept, and no decision about it is asked for.
+that an unlabelled claim is compared with are those of all annotated posts of the epoch's labelled claims; where none of
+these has the label that RV gives, there is no reward. An annotation that abstained is never kept, and no decision about
+it is asked for.
 """
 
 from typing import Any
@@ -139,10 +140,10 @@ class _Walker:
         if row["labelled"]:
             predicted = verdict.probabilities or {verdict.label: 1.0}
             return rewards.labelled(predicted, {self._cycle.veracities[row["id"]]: 1.0}, option)
-        mean = rewards.mean(list(kept.values()), STANCES)
-        if mean is None:
+        mean, known = rewards.mean(list(kept.values()), STANCES), self.stances.get(verdict.label)
+        if mean is None or known is None:
             return 0.0
-        return rewards.unlabelled(mean, self.stances.get(verdict.label, rewards.UNIFORM), option)
+        return rewards.unlabelled(mean, known, option)
 
     def _decide(self, claim: str, verdict: Annotation) -> tuple[Walk | None, bool]:
         """Whether to keep a claim."""

@@ -214,6 +214,8 @@ class Selector:
                 moments = tensors[f"{level}.moments"]
                 if weights.shape != (3 * self.dimensions + 1,) or moments.shape != (2, *weights.shape):
                     raise ValueError(f"it is not of {self.dimensions} dimensions")
+                if not np.isfinite(weights).all():
+                    raise ValueError("some of its weights are no numbers")
                 self._weights[level], self._moments[level] = weights, moments.copy()
             done, seen, self._moving = tensors["done seen moving"].tolist()
             self._done, self._seen = int(done), int(seen)
