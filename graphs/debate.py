@@ -93,9 +93,9 @@ async def score_comments(state: Batch, runtime: Runtime[DebateContext]) -> dict[
     scored, calls = await (await debate_of(runtime.context)).score(state)
     ids = [comment["id"] for comment in state["comments"]]
     quotes = {post: each.quote for post, each in zip(ids, scored, strict=True) if each.quote}
-    return {"scores": {post: each.score for post, each in zip(ids, scored, strict=True)}, "calls": calls} | (
-        {"quotes": quotes} if quotes else {}
-    )
+    found = {"scores": {post: each.score for post, each in zip(ids, scored, strict=True)}, "quotes": quotes}
+    # `more` takes what is empty for a new beginning, which would lose what the batches beside this one found
+    return {name: values for name, values in found.items() if values} | {"calls": calls}
 
 
 async def classify_claim(state: State, runtime: Runtime[DebateContext]) -> dict[str, Any]:

@@ -424,7 +424,9 @@ def test_quarantine_shows_debaters_no_comment() -> None:
     shown = [text for role, text in model.asked if role in ("opinion", "answer")]
     assert shown
     assert not any("IGNORE" in text for text in shown)
-    assert any('[2] supports, +0.5: "so true"' in text for text in shown)
+    quoting = [text for text in shown if "[2] supports" in text]
+    assert quoting
+    assert all('[2] supports, +0.5: "so true"' in text for text in quoting), "kept, though [3] quotes nothing"
     assert any("[3] opposes, -0.5\n" in text for text in shown), "a quotation the comment has not is left out"
 
 
