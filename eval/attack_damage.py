@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eval.attacks import AIMS, Attack, attack_named
-from eval.compare import measure
+from eval.comparison import measure
 from eval.database import connect
 from eval.read import predictions
 from eval.results import Results, label_set_of

@@ -59,6 +59,7 @@ def _add_corpus(result: ArgumentParser) -> None:
         help="that share of the threads to learn from are shots, all others the pool (few-shot: of half the corpus)",
     )
     add("--holdout", type=float, metavar="P", help="leave that share of the threads out, for tuning")
+    add("--tune", action="store_true", help="use the threads that --holdout leaves out, and no others")
     add("--seeds", type=int, metavar="N", help="how many seeds, from 0 (default: 5)")
     add("--keep-handles", action="store_true", help="show models the user names as they are")
 

@@ -18,6 +18,8 @@ def comparable(run: dict[str, Any], checkpoint: str | None, labels: str) -> list
     """The papers' figures for the same corpus, method and settings."""
     config = run["config"] or {}
     when = checkpoint or run["when"]
+    if config.get("tune"):
+        return []
     if config.get("task"):
         return published_jsdrv(run, when, labels)
     debate = dict(config.get("debate") or {})  # the settings that are not the defaults

@@ -12,7 +12,7 @@ from rich.text import Text
 from corpora.errors import UsageError
 from eval import read, stance_metrics
 from eval.cells import plain_table
-from eval.compare import by_checkpoint, by_seed, common_checkpoints
+from eval.comparison import by_checkpoint, by_seed, common_checkpoints
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,8 @@ class RunConfig:
     """Share of the threads to learn from that are shots, all others being the pool; None for `shots` and `pool`."""
     holdout: float | None = None
     """Share of the threads that is neither tested nor learned from, but left for tuning."""
+    tune: bool = False
+    """Use the threads left for tuning, and no others."""
     seeds: int = 5
     method: str | None = None
     when: str = "eard"

@@ -17,7 +17,7 @@ from rich.text import Text
 from agents.debate.settings import DebateSettings
 from eval import session
 from eval.cells import cell, fit, plain_table
-from eval.compare import Comparison, pair
+from eval.comparison import Comparison, pair
 from eval.config import RunConfig
 from eval.database import connect
 from eval.debate_report import per_thousand

@@ -48,7 +48,7 @@ class Plan:
     stance_threads: list[ClaimThread] = field(default_factory=list)
     """What --scorer-model encoder learns from, whatever the fold: no thread that can be tested is among them."""
     held_out: list[ClaimThread] = field(default_factory=list)
-    """What --holdout leaves for tuning: neither tested nor learned from."""
+    """What is neither tested nor learned from: the threads left for tuning, or with --tune all others."""
 
     @cached_property
     def prompt_sha256(self) -> dict[str, str]:
@@ -208,6 +208,8 @@ def make_plan(config: RunConfig) -> Plan:
     if config.holdout:
         threads, held_out = dividing.hold_out(threads, config.holdout)
         counts["threads_held_out_for_tuning"] = len(held_out)
+        if config.tune:
+            threads, held_out = held_out, threads
     train = _load(config, config.train_on) if config.train_on and config.train_on != config.dataset else None
     learned = threads
     if train is not None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from eval import read
 from eval.cells import plain_table
-from eval.compare import Comparison, measure
+from eval.comparison import Comparison, measure
 from eval.results import clean, label_set_of
 from eval.statistics import holm
 from eval.studies import NONE, SHUFFLED

@@ -66,6 +66,8 @@ def check(config: "RunConfig") -> None:
         share = getattr(config, name)
         if share is not None and not (0 < share <= 1 if name == "seeds_share" else 0 < share < 1):
             raise UsageError(f"--{name.replace('_', '-')} {share:g}: want a share, such as 0.5")
+    if config.tune and config.holdout is None:
+        raise UsageError("--tune uses the threads that --holdout leaves out: add --holdout 0.2")
     if config.seeds_share is not None and config.split == "all":
         raise UsageError("--seeds-share divides the threads to learn from, and --split all learns from none")
     read_jsdrv(config.jsdrv)

@@ -20,6 +20,8 @@ def judged(run: dict[str, Any]) -> str:
         "holdout": "{:.0%} of threads held out",
         "attack": "under the attack {}",
     }
+    if config.get("tune"):
+        narrowed["holdout"] = "the {:.0%} of threads held out for tuning"
     parts += [text.format(config[name]) for name, text in narrowed.items() if config.get(name)]
     parts.append(f"split {run['split']}")
     if share := config.get("seeds_share"):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from agents.debate.settings import DebateSettings
 from eval import session, studies
-from eval.compare import Comparison
+from eval.comparison import Comparison
 from eval.config import RunConfig
 from eval.pareto import dominates, frontier
 from eval.study import main

@@ -260,6 +260,13 @@ def test_shares_of_what_is_learned_from(corpus: str, tmp_path: Path) -> None:
     (fold,) = alone.folds(3)
     held = {thread.id for thread in alone.held_out}
     assert held and not held & {thread.id for thread in (*fold.shots, *fold.pool, *fold.test)}
+    tuned = make_plan(replace(config, task="veracity", seeds_share=0.5, holdout=0.2, tune=True))
+    (fold,) = tuned.folds(3)
+    assert {thread.id for thread in (*fold.shots, *fold.pool, *fold.test)} == held
+    assert [thread.id for thread in tuned.held_out] == [thread.id for thread in alone.threads]
+    assert tuned.config_id != alone.config_id
+    with pytest.raises(UsageError, match="add --holdout"):
+        replace(config, tune=True)
 
 
 def plan_veracity(threads: list[ClaimThread]) -> list[str | None]:

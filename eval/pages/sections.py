@@ -7,7 +7,7 @@ import duckdb
 import numpy as np
 
 from corpora.errors import UsageError
-from eval import compare, compare_stances
+from eval import compare_stances, comparison
 from eval.cells import PAPER, cell, head, paper_cell
 from eval.debate_report import SHARES
 from eval.pages.charts import COLOURS, marker
@@ -183,12 +183,12 @@ def tests(connection: duckdb.DuckDBPyConnection, sides: Sequence[Side]) -> str:
         if not (first.scores_labels and side.scores_labels):
             continue
         try:
-            found += compare.pair(connection, (first.letter, first.runs), (side.letter, side.runs), rng)
+            found += comparison.pair(connection, (first.letter, first.runs), (side.letter, side.runs), rng)
         except UsageError as error:
             notes_.append(str(error))
     names = {side.asked: side for side in sides}
     stances = compare_stances.compare(connection, list(names), np.random.default_rng(0))
-    adjusted, of_stances = compare.adjust(found, stances)
+    adjusted, of_stances = comparison.adjust(found, stances)
     letters = {side.letter: side for side in sides}
     rows = [
         [
