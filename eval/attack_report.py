@@ -20,7 +20,7 @@ from eval.attacks import ALL, CONTROL, attacks
 from eval.cells import cell, plain_table
 from eval.config import RunConfig
 from eval.dry_run import dry_run_several
-from eval.plan import make_plan
+from eval.planning import make_plan
 from eval.results import Results, clean, judged
 from eval.several import Series, run_several
 

@@ -23,7 +23,7 @@ from eval.database import connect
 from eval.debate_report import per_thousand
 from eval.dry_run import dry_run as count
 from eval.metrics import Estimate
-from eval.plan import make_plan
+from eval.planning import make_plan
 from eval.results import Results, clean, judged
 from eval.several import Series, run_several
 from eval.statistics import holm

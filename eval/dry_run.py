@@ -10,7 +10,7 @@ from agents.encoder import Encoder
 from corpora.errors import UsageError
 from eval.config import RunConfig
 from eval.opening import Shared, known_keys
-from eval.plan import make_plan
+from eval.planning import make_plan
 from eval.runner import Tools, jobs, parts_of, run_jobs
 from eval.task_options import chat_network, chat_scorer
 from graphs.methods import check_policy

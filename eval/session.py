@@ -21,7 +21,8 @@ from corpora.splits import Fold
 from eval.config import RunConfig
 from eval.database import connect
 from eval.opening import Shared, known_keys
-from eval.plan import Plan, make_plan
+from eval.plan import Plan
+from eval.planning import make_plan
 from eval.prepare import tasks_of, train_networks
 from eval.progress import RunProgress
 from eval.read import EXPERTS, fetch_calls, find_runs, finished_threads, read_run

@@ -29,7 +29,7 @@ def check(rows: Sequence[studies.Row]) -> None:
         FatalModelError: the API key is missing.
     """
     from agents.models import ModelSettings, open_model
-    from eval.plan import make_plan
+    from eval.planning import make_plan
     from eval.task_options import chat_network
 
     needs = {
@@ -55,7 +55,7 @@ def run_rows(rows: Sequence[studies.Row], series: "Series", found: "dict[studies
     Raises:
         Ended: a run stopped early, and the study with it.
     """
-    from eval.plan import make_plan
+    from eval.planning import make_plan
     from eval.study_table import Result
 
     reports: dict[RunConfig, Results] = {}

@@ -160,6 +160,6 @@ def rows_of(options: argparse.Namespace, base: RunConfig) -> list[studies.Row]:
 
 def _timed(base: RunConfig) -> bool:
     """Whether every thread that is tested has times: else preset hours would be measured on other threads."""
-    from eval.plan import make_plan
+    from eval.planning import make_plan
 
     return all(thread.timed for thread in make_plan(studies.plain(base, "all-posts")).threads)

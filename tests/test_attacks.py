@@ -20,7 +20,7 @@ from eval import attack_report, attacks, plan, session
 from eval.attacks import AIMS, Attack, attack_named
 from eval.config import RunConfig
 from eval.hostile_text import FORMS
-from eval.plan import make_plan
+from eval.planning import make_plan
 from eval.run import main
 from eval.runner import Tools, parts_of
 from graphs.stoppers import folder

@@ -16,7 +16,7 @@ from corpora.labels import LABEL_SETS
 from corpora.thread import ClaimThread, Post
 from eval.command_line import read_config
 from eval.dry_run import dry_run
-from eval.plan import make_plan
+from eval.planning import make_plan
 from eval.runner import Tools, parts_of
 from graphs import saved_networks
 from graphs.jsdrv import networks

@@ -10,7 +10,7 @@ from corpora.catalog import load
 from corpora.errors import UsageError
 from corpora.labels import LABEL_SETS
 from eval.config import RunConfig
-from eval.plan import make_plan
+from eval.planning import make_plan
 from graphs.context import Context, method_of
 from graphs.parts import Parts
 from graphs.prepare import train_missing, with_threads

@@ -19,7 +19,7 @@ from corpora.errors import UsageError
 from corpora.locate import cache_dir
 from corpora.thread import ClaimThread, Gold, Post
 from eval.config import RunConfig
-from eval.plan import make_plan
+from eval.planning import make_plan
 from eval.run import main
 from eval.runner import stance_threads, texts_to_embed
 from graphs.stances import found, stance_corpora, without

@@ -16,7 +16,7 @@ from corpora.thread import ClaimThread, Gold, Post
 from eval import annotations, compare, show
 from eval.command_line import read_config
 from eval.config import RunConfig, identity
-from eval.plan import make_plan
+from eval.planning import make_plan
 from eval.published_jsdrv import ablated, notes, published_jsdrv
 from eval.run import main
 from graphs import saved_networks

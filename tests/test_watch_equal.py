@@ -16,7 +16,7 @@ from agents.stopping.steady import NUMBERS
 from corpora.__main__ import main as corpora
 from corpora.locate import cache_dir
 from eval.config import RunConfig
-from eval.plan import make_plan
+from eval.planning import make_plan
 from eval.runner import Tools, jobs, judge
 from graphs.watch import main as watch
 from tests.watching import decisions
