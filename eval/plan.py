@@ -44,7 +44,7 @@ class Plan:
     endpoint: str | None = None
     """Where the model answers; known once it is open."""
     stance_threads: list[ClaimThread] = field(default_factory=list)
-    """What --scorer-model encoder learns from, whatever the fold: no thread that can be tested is among them."""
+    """What --scorer-model encoder learns from, whatever the fold: none that is tested or held out is among them."""
     held_out: list[ClaimThread] = field(default_factory=list)
     """What is neither tested nor learned from: the threads left for tuning, or with --tune all others."""
 

@@ -62,7 +62,7 @@ def make_plan(config: RunConfig) -> Plan:
         counts["test_threads_that_the_networks_learned_from"] = known_before
     if config.task != "stance" and len({label_set.of(thread) for thread in threads}) < 2:
         raise UsageError(f"{corpus.name} has fewer than two classes of {label_set.name} left: nothing to tell apart")
-    stances = _stance_threads(config, threads, counts) if config.scorer_model == "encoder" else []
+    stances = _stance_threads(config, [*threads, *held_out], counts) if config.scorer_model == "encoder" else []
     return Plan(config, corpus, label_set, threads, train, learned, counts, stance_threads=stances, held_out=held_out)
 
 
@@ -70,8 +70,8 @@ def _load(config: RunConfig, name: str) -> LoadedCorpus:
     return load(name, data_dir=config.data_dir, keep_handles=config.keep_handles, environ=os.environ)
 
 
-def _stance_threads(config: RunConfig, tested: list[ClaimThread], counts: dict[str, int]) -> list[ClaimThread]:
-    """What a stance classifier learns from: every corpus with stances that is here, but for what may be tested.
+def _stance_threads(config: RunConfig, reserved: list[ClaimThread], counts: dict[str, int]) -> list[ClaimThread]:
+    """What a stance classifier learns from: every corpus with stances that is here, but for the reserved threads.
 
     Raises:
         UsageError: that leaves nothing to learn from, nor will shots.
@@ -79,7 +79,7 @@ def _stance_threads(config: RunConfig, tested: list[ClaimThread], counts: dict[s
     learned: list[ClaimThread] = []
     left_out = 0
     for corpus in found(os.environ, config.data_dir):
-        kept = without(corpus.threads, tested)
+        kept = without(corpus.threads, reserved)
         counts[f"stance_comments_of_{corpus.name}"] = len(labelled_comments(kept))
         left_out += len(corpus.threads) - len(kept)
         learned += kept

@@ -174,6 +174,13 @@ def test_of_the_tested_corpus_only_shots_are_learned_from(bare):
     assert stance_threads(make_plan(config(scorer_model=None)), fold) == []
 
 
+@pytest.mark.parametrize("tune", [False, True])
+def test_neither_what_is_left_for_tuning_nor_with_tune_the_rest_is_learned_from(bare, tune):
+    plan = make_plan(config(shots=6, pool=2, holdout=0.2, tune=tune))
+    assert plan.stance_threads == []
+    assert plan.counts["stance_threads_left_out_as_tested"] == 192
+
+
 def test_a_run_with_nothing_to_learn_from_does_not_begin(bare, capsys):
     with pytest.raises(SystemExit):
         main(SCRIPTED)
